@@ -10,10 +10,11 @@ https://www.pulumi.com/docs/iac/packages-and-automation/pulumi-packages/
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, cast
 
 import pulumi
+from msgspec.structs import replace
 from pulumi.output import Unknown
 
 from dra_fleet import clouds

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, replace
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from dra_fleet import drivers
 from dra_fleet.check.contents import check_heads, contents_of, is_foreign
@@ -30,8 +32,7 @@ if TYPE_CHECKING:
     from dra_fleet.model.plan import FleetPlan
 
 
-@dataclass(frozen=True, kw_only=True)
-class ManifestFile:
+class ManifestFile(Struct, frozen=True, kw_only=True):
     """A file of Kubernetes objects.
 
     Attributes:
@@ -45,8 +46,7 @@ class ManifestFile:
     is_named: bool = True
 
 
-@dataclass(frozen=True, kw_only=True)
-class ValuesFile:
+class ValuesFile(Struct, frozen=True, kw_only=True):
     """A chart's values file, for a chart by name and version."""
 
     chart: str
@@ -55,8 +55,7 @@ class ValuesFile:
     data: bytes
 
 
-@dataclass(frozen=True, kw_only=True)
-class CheckResult:
+class CheckResult(Struct, frozen=True, kw_only=True):
     """Result of a check.
 
     Attributes:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from dataclasses import dataclass, field
 from functools import reduce
 from typing import TYPE_CHECKING, Final, cast
+
+from msgspec import Struct, field
 
 from dra_fleet.check.extended_resources import is_asked
 from dra_fleet.check.pods import pods_of, taken
@@ -32,8 +33,7 @@ https://kubernetes.io/docs/reference/using-api/#api-groups
 """
 
 
-@dataclass(frozen=True, kw_only=True)
-class Contents:
+class Contents(Struct, frozen=True, kw_only=True):
     """Content of a file.
 
     Attributes:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, cast
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from dra_fleet.check.resources import GROUP, at, has_marks, mapping, sequence
 from dra_fleet.core.findings.errors import MISSING_FIELD, UNKNOWN_FIELD, mistyped, nearest
@@ -39,8 +41,7 @@ _DEVICES: dict[str, Path] = {
 }
 
 
-@dataclass(frozen=True, kw_only=True)
-class ClassRequest:
+class ClassRequest(Struct, frozen=True, kw_only=True):
     """A class that a claim requests, directly or as an alternative; `path` is its requirements' path."""
 
     name: str
@@ -54,8 +55,7 @@ class ClassRequest:
         return f"{self.name}/{self.value.get('name', '')}" if self.is_alternative else self.name
 
 
-@dataclass(frozen=True, kw_only=True)
-class Validated:
+class Validated(Struct, frozen=True, kw_only=True):
     """An object as the API servers of one minor read it.
 
     Attributes:

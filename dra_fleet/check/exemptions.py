@@ -7,9 +7,10 @@ A comment `# dra-fleet: ignore RULE, RULE` leaves them out on its own line and o
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
 from fnmatch import fnmatch
 from typing import TYPE_CHECKING, Final
+
+from msgspec import Struct, field
 
 from dra_fleet.core.findings.errors import choices, mistyped
 from dra_fleet.core.findings.finding import FileFinding
@@ -82,8 +83,7 @@ RULES: Final[Mapping[str, str]] = {
 }
 
 
-@dataclass(frozen=True, kw_only=True)
-class OwnRules:
+class OwnRules(Struct, frozen=True, kw_only=True):
     """A team's own rules, which check every object of the files.
 
     Attributes:
@@ -102,8 +102,7 @@ _NAMES = r"[a-z][a-z-]*(?:\s*,\s*[a-z][a-z-]*)*"
 _COMMENT = re.compile(rf"#\s*dra-fleet:\s*ignore(?P<all>-file)?\s+(?P<rules>{_NAMES})")
 
 
-@dataclass(frozen=True, kw_only=True)
-class LeftOut:
+class LeftOut(Struct, frozen=True, kw_only=True):
     """Rules that do not count in files.
 
     Attributes:

@@ -6,8 +6,9 @@ Source: https://kubernetes.io/docs/concepts/scheduling-eviction/dynamic-resource
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from dra_fleet import drivers
 from dra_fleet.check.pods import containers
@@ -76,8 +77,7 @@ Source: https://github.com/ROCm/k8s-device-plugin/blob/master/docs/user-guide/co
 """
 
 
-@dataclass(frozen=True, kw_only=True)
-class ExtendedResourceRequest:
+class ExtendedResourceRequest(Struct, frozen=True, kw_only=True):
     """Devices of a class that a container requests by an extended resource.
 
     `class_name` is empty where device plugins alone answer.

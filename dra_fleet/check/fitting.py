@@ -6,10 +6,11 @@ Each request alone may find devices where all of them together, with their const
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
+from msgspec import Struct
+from msgspec.structs import replace
 from pydantic import ValidationError
 
 from dra_fleet.check.device_objects import devices_path, requests
@@ -47,8 +48,7 @@ _ONE = 1
 _FEWER = "ask for fewer devices, loosen the constraints, or choose machines with more devices of one kind"
 
 
-@dataclass(frozen=True, kw_only=True)
-class NodeCopies:
+class NodeCopies(Struct, frozen=True, kw_only=True):
     """The copies that one node takes, None if unknown, and what stops the pod everywhere."""
 
     copies: int | None

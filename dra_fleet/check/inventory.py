@@ -5,9 +5,11 @@ Values that nothing public reports before the machine runs are unknown, so that 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from dra_fleet import clouds, drivers
 from dra_fleet.drivers.installed import drivers_of
@@ -24,8 +26,7 @@ if TYPE_CHECKING:
     from dra_fleet.model.plan import ChartValues, ClusterPlan, FleetPlan, PoolPlan
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class FleetDevice:
+class FleetDevice(Struct, frozen=True, kw_only=True, eq=False):
     """A device of a node.
 
     Args:
@@ -54,8 +55,7 @@ class FleetDevice:
         return "" if value is UNKNOWN else str(value)
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class NodeDevices:
+class NodeDevices(Struct, frozen=True, kw_only=True, eq=False):
     """The devices of one node of a pool.
 
     Args:
@@ -80,8 +80,7 @@ class NodeDevices:
         return next((text for name, text in reasons.items() if not names or name in names), "")
 
 
-@dataclass(frozen=True, eq=False)
-class ClusterInventory:
+class ClusterInventory(Struct, frozen=True, eq=False, dict=True):
     """A cluster of the stack; `named` are the drivers that the selectors of files name."""
 
     plan: ClusterPlan

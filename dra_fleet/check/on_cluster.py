@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, cast
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from dra_fleet import clouds, drivers
 from dra_fleet.check.device_objects import class_name, config_path, devices_path, expressions, requests
@@ -53,8 +55,7 @@ _LABEL = "resource.kubernetes.io/admin-access"
 _STRATEGY = ("sharing", "strategy")
 
 
-@dataclass(frozen=True, kw_only=True)
-class Outcome:
+class Outcome(Struct, frozen=True, kw_only=True):
     """Findings about an object on a cluster; `runs`: whether it and its dependencies have no error there."""
 
     findings: tuple[FileFinding, ...]
@@ -119,8 +120,7 @@ def checked_on(
     return _outcomes(objects, claims, pods, selection.broken, marked)
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Surroundings:
+class _Surroundings(Struct, frozen=True, kw_only=True):
     """Context in which pods are checked."""
 
     cluster: ClusterInventory

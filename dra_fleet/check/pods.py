@@ -6,8 +6,10 @@ Rules: https://kubernetes.io/docs/reference/kubernetes-api/workload-resources/po
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from dra_fleet import drivers
 from dra_fleet.check.resources import at, mapping, sequence
@@ -37,8 +39,7 @@ _RELEASE = re.compile(r"helm\.toolkit\.fluxcd\.io/\w+")
 _VALUES: Path = ("spec", "values")
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Pod:
+class Pod(Struct, frozen=True, kw_only=True, eq=False):
     """A pod in a file: the object it is in, the path of its spec, and the claims it lists by name there."""
 
     resource: FileObject
@@ -196,8 +197,7 @@ def containers(pod: Pod) -> Iterator[tuple[Path, dict[str, Any]]]:
         yield holder, mapping(at(pod.resource.value, holder))
 
 
-@dataclass(frozen=True, kw_only=True)
-class Taken:
+class Taken(Struct, frozen=True, kw_only=True):
     """Use of a claim by a container or a device of a machine; `fields` name claim and request."""
 
     path: Path

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
+
+from msgspec import Struct, field
 
 from dra_fleet import clouds, drivers
 from dra_fleet.check.device_objects import all_expressions, class_name, config_path, requests
@@ -22,8 +23,7 @@ if TYPE_CHECKING:
     from dra_fleet.model.plan import ClusterPlan
 
 
-@dataclass(frozen=True, kw_only=True)
-class KnownClaim:
+class KnownClaim(Struct, frozen=True, kw_only=True):
     """A claim or template: who made it, where, and what its requests are called."""
 
     kind: str
@@ -40,8 +40,7 @@ class KnownClaim:
     """The setting by which it would have this very name; empty for that of a claim."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Wrong:
+class Wrong(Struct, frozen=True, kw_only=True):
     """Reason why a reference is wrong."""
 
     what: str
@@ -49,8 +48,7 @@ class Wrong:
     is_certain: bool = True
 
 
-@dataclass(frozen=True, kw_only=True)
-class References:
+class References(Struct, frozen=True, kw_only=True, dict=True):
     """All claims and templates that are known, and the objects of unknown kinds that may create others."""
 
     claims: list[KnownClaim] = field(default_factory=list[KnownClaim])
@@ -216,8 +214,7 @@ _TEMPLATE = ("spec", "channel", "resourceClaimTemplate", "name")
 _CHANNEL = "channel"
 
 
-@dataclass(frozen=True)
-class _Served:
+class _Served(Struct, frozen=True):
     """The first and last minor that knows a version of an API, and whether it is on by default."""
 
     version: str

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+from msgspec import Struct
 
 from dra_fleet.core.findings.finding import Subject
 
@@ -54,8 +55,7 @@ Key = tuple[str, str, str]
 """Kind, namespace and name of an object."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class FileObject:
+class FileObject(Struct, frozen=True, kw_only=True):
     """An object of a file."""
 
     api_version: str

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from dra_fleet import clouds, drivers
 from dra_fleet.check.pods import containers
@@ -33,8 +35,7 @@ _BEHIND_A_GATE: Final = ("Lt", "Gt")
 _EFFECTS: Final = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Refusal:
+class _Refusal(Struct, frozen=True, kw_only=True):
     """Problem of a toleration. `field`: the wrong field; None for the whole toleration."""
 
     field: str | None

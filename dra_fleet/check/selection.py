@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Final, Protocol
+
+from msgspec import Struct, field
 
 from dra_fleet import drivers
 from dra_fleet.check.device_objects import class_name, expressions, requests
@@ -193,8 +194,7 @@ def check_claim_width(
         resource.subject.error(*path, rule="class-too-wide", what=_too_wide(whole), got=name, fix=fix)
 
 
-@dataclass(frozen=True, kw_only=True)
-class ClassSelection:
+class ClassSelection(Struct, frozen=True, kw_only=True, dict=True):
     """The classes known to the stack and to the files, and what was found wrong with them.
 
     Args:

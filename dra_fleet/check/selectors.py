@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from dataclasses import dataclass
 from difflib import SequenceMatcher
 from functools import lru_cache
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from dra_fleet import drivers
 from dra_fleet.core.findings.errors import choices, mistyped
@@ -48,8 +49,7 @@ if TYPE_CHECKING:
 _READERS = {"quantity": declarations.quantity, "semver": declarations.version}
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class CompiledSelector:
+class CompiledSelector(Struct, frozen=True, kw_only=True, eq=False):
     """A selector of a file that compiles; `path` is where its expression stands."""
 
     expression: str
@@ -415,8 +415,7 @@ Programs = dict[str, list["Program"]]
 """Per cluster, compiled selectors in the order of evaluation."""
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Checked:
+class Checked(Struct, frozen=True, kw_only=True, eq=False):
     """A device and what the selectors say about it; `program` is the one of them that decided."""
 
     device: FleetDevice
@@ -454,8 +453,7 @@ def devices(clusters: Iterable[ClusterInventory]) -> list[FleetDevice]:
     return [device for cluster in clusters for pool in cluster.pools for device in pool.devices]
 
 
-@dataclass(frozen=True, kw_only=True)
-class NoMatch:
+class NoMatch(Struct, frozen=True, kw_only=True):
     """Reason why no device matches.
 
     Attributes:

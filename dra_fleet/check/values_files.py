@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
+
+from msgspec import Struct
 
 from dra_fleet import clouds, drivers
 from dra_fleet.check.contents import documents_of, unreadable
@@ -62,8 +63,7 @@ class ChartUnknown(Exception):  # noqa: N818 - it says what the chart is
         self.oldest = oldest
 
 
-@dataclass(frozen=True, kw_only=True)
-class Chart:
+class Chart(Struct, frozen=True, kw_only=True):
     """A known version of a driver's chart."""
 
     driver: Driver

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import datetime as dt
-from dataclasses import asdict
 from itertools import groupby
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from msgspec import to_builtins
 
 from dra_fleet.cli.command import STACK_HELP, Json, examples, stacks
 from dra_fleet.cli.output import new_table, print_json, print_table, stdout_console
@@ -62,7 +62,7 @@ def machines(
 
     found = find_offers(accelerator=gpu, cloud=cloud, least=min_memory)
     content = {
-        "machines": [asdict(offer) for offer in found.offers],
+        "machines": to_builtins(found.offers),
         "memoryUnknown": list(found.memory_unknown),
     }
     if json:
@@ -116,14 +116,7 @@ def _show_ages(stack: str, *, json: bool) -> None:
     found = ages(make_plan(read_stack_file(stack_file(stack)[1]).settings), today)
     behind = [age for age in found if age.state in BEHIND]
     if json:
-        print_json(
-            {
-                "catalogue": date.isoformat(),
-                "ages": [
-                    {**asdict(age), "date": age.date.isoformat() if age.date else None} for age in found
-                ],
-            }
-        )
+        print_json(to_builtins({"catalogue": date, "ages": found}))
     else:
         note = (
             f"State: behind, ended (no upstream fixes), old (read more than {MOST_DAYS} days ago) or unknown."
@@ -152,7 +145,7 @@ def explain(
 
     found = explain_key(key)
     if json:
-        print_json(asdict(found))
+        print_json(to_builtins(found))
     else:
         _print_explanation(found)
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json as jsonlib
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
+from msgspec import to_builtins
 
 from dra_fleet.cli.command import (
     AT_VERSION,
@@ -182,7 +182,7 @@ def _print(found: list[FileFinding], checked: CheckResult, form: Format | Litera
     if form == "json":
         skipped = dict(checked.passed)
         rest = {"judged": checked.checked, "skipped": skipped, "byOwnRules": checked.by_own_rules}
-        print_json({**counts, **rest, "findings": [asdict(finding) for finding in found]})
+        print_json({**counts, **rest, "findings": to_builtins(found)})
         return
     if form == "github":
         from dra_fleet.check.checking import annotation

@@ -5,10 +5,11 @@ from __future__ import annotations
 import shlex
 import sys
 from contextvars import ContextVar
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
+
+from msgspec import Struct
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -16,8 +17,7 @@ if TYPE_CHECKING:
 Form = Literal["table", "json", "yaml"]
 
 
-@dataclass(frozen=True, kw_only=True)
-class Display:
+class Display(Struct, frozen=True, kw_only=True):
     """Output options of the running command.
 
     Attributes:

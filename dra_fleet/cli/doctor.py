@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 import typer
+from msgspec import to_builtins
 
 from dra_fleet.cli.command import Json, Stack, examples
 from dra_fleet.cli.output import new_table, print_json, print_table, stdout_console
@@ -43,7 +43,7 @@ def doctor(stack: Stack, json: Json = False) -> None:
     plan = make_plan(read_stack_file(file).settings)
     found = asyncio.run(_check_all(plan.clusters, name))
     if json:
-        print_json({cluster: [asdict(item) for item in findings] for cluster, findings in found.items()})
+        print_json(to_builtins(found))
     else:
         for cluster, findings in found.items():
             print_table(stdout_console(), _table(cluster, findings))

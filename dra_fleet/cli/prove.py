@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json as jsonlib
-from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
+from msgspec.structs import replace
 
 from dra_fleet.cli.command import AT_VERSION, Json, Stack, examples
 from dra_fleet.cli.output import NARROW, new_table, print_json, print_lines, print_table, stdout_console

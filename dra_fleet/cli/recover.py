@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
+from msgspec.structs import replace
 
 from dra_fleet.cli.command import Json, Stack, examples
 from dra_fleet.cli.output import new_table, print_json, print_table, stderr_console, stdout_console

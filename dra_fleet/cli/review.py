@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 from contextlib import ExitStack
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Self
 
 import typer
+from msgspec import Struct
 
 from dra_fleet.cli.command import Json, Stack, examples
 from dra_fleet.cli.output import print_json, stderr_console, stdout_console
@@ -32,8 +32,7 @@ CLUSTERS = "clusters"
 """Value of `--running` that reads the allocated devices from the clusters."""
 
 
-@dataclass(frozen=True)
-class SavedHolders:
+class SavedHolders(Struct, frozen=True):
     """Allocated devices from a file; `running` is None if there is no file."""
 
     running: Running | None
@@ -105,8 +104,7 @@ class NoPullRequestError(ExpectedError):
     """A comment was requested outside a pull request."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Pipeline:
+class Pipeline(Struct, frozen=True, kw_only=True):
     """The pipeline that a review runs in.
 
     Attributes:

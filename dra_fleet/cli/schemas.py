@@ -7,37 +7,30 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, TypeAdapter
+from msgspec import Struct
+from msgspec.json import schema_components
 from pydantic.alias_generators import to_camel
 
-from dra_fleet.core.findings.finding import FileFinding
-from dra_fleet.proof.answer.verdicts import ClaimProof, ClassProof, WorkloadProof
+from dra_fleet.core.findings.finding import FileFinding  # noqa: TC001 - the schema reads the types
+from dra_fleet.proof.answer.verdicts import ClaimProof, ClassProof, WorkloadProof  # noqa: TC001
 from dra_fleet.rehearsal.status import StatusJson
 
-_ATTRIBUTE = re.compile(r"^    (?P<name>\w+): (?P<text>.+(?:\n {8}.+)*)", re.MULTILINE)
+_ATTRIBUTE = re.compile(r"^        (?P<name>\w+): (?P<text>.+(?:\n {12}.+)*)", re.MULTILINE)
 
 
-_EXACT = ConfigDict(extra="forbid")
-
-
-class Refused(BaseModel):
+class Refused(Struct):
     """Output if there is no answer, such as for a wrong stack file; exit code 1."""
-
-    model_config = _EXACT
 
     error: str
 
 
-class Proved(BaseModel):
+class Proved(Struct):
     """Devices found for each class, claim and workload of the stack.
 
     `fits` is false if something stops it.
     """
-
-    model_config = ConfigDict(extra="forbid", alias_generator=to_camel)
 
     fits: bool
     classes: tuple[ClassProof, ...]
@@ -48,10 +41,8 @@ class Proved(BaseModel):
     managed: tuple[str, ...]
 
 
-class Checked(BaseModel):
+class Checked(Struct, rename="camel"):
     """Findings, their number by severity, the number of checked objects, and why others were skipped."""
-
-    model_config = ConfigDict(extra="forbid", alias_generator=to_camel)
 
     errors: int
     warnings: int
@@ -61,48 +52,42 @@ class Checked(BaseModel):
     findings: tuple[FileFinding, ...]
 
 
-@dataclass(frozen=True)
-class PublishedSchema:
-    """Schema of a command's output: its file, its title, and its model."""
+class PublishedSchema(Struct, frozen=True):
+    """Schema of a command's output: its file, its title, and its type if there is an answer."""
 
     file: str
     title: str
-    printed: TypeAdapter[Any]
+    printed: Any
 
     def text(self) -> str:
         """Return the schema as the committed file contains it."""
-        schema = self.printed.json_schema(mode="serialization")
-        for model in schema["$defs"].values():
+        printed, models = schema_components((self.printed, Refused), ref_template="#/$defs/{name}")
+        for model in models.values():
             _describe(model)
-            model["required"] = list(model["properties"])  # what has a default is printed too
         head = {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": self.title}
-        return json.dumps({**head, **schema}, indent=2, ensure_ascii=False) + "\n"
+        schema = {**head, "$defs": dict(sorted(models.items())), "anyOf": printed}
+        return json.dumps(schema, indent=2, ensure_ascii=False) + "\n"
 
 
 PUBLISHED = (
+    PublishedSchema("prove.schema.json", "What `dra-fleet prove --json` prints", Proved),
+    PublishedSchema("check.schema.json", "What `dra-fleet check --json` prints", Checked),
     PublishedSchema(
-        "prove.schema.json", "What `dra-fleet prove --json` prints", TypeAdapter(Proved | Refused)
-    ),
-    PublishedSchema(
-        "check.schema.json", "What `dra-fleet check --json` prints", TypeAdapter(Checked | Refused)
-    ),
-    PublishedSchema(
-        "rehearse-status.schema.json",
-        "What `dra-fleet rehearse status --json` prints",
-        TypeAdapter(StatusJson | Refused, config=_EXACT),
+        "rehearse-status.schema.json", "What `dra-fleet rehearse status --json` prints", StatusJson
     ),
 )
 
 
 def _describe(model: dict[str, Any]) -> None:
-    """Move what a docstring says of each attribute to the attribute."""
-    description, _, attributes = model.get("description", "").partition("\n\nAttributes:\n")
+    """Move what a docstring says of each attribute to the attribute; nothing else is printed."""
+    description, _, attributes = model["description"].partition("\n\n    Attributes:\n")
     model["description"] = _plain(description)
-    for match in _ATTRIBUTE.finditer(attributes):
-        model["properties"][to_camel(match["name"])]["description"] = _plain(match["text"])
-    for field in model["properties"].values():
-        field.pop("title", None)
-        field.pop("default", None)
+    for name, text in _ATTRIBUTE.findall(attributes):
+        model["properties"][to_camel(name)]["description"] = _plain(text)
+    for item in model["properties"].values():
+        item.pop("default", None)
+    model["required"] = list(model["properties"])  # what has a default is printed too
+    model["additionalProperties"] = False
 
 
 def _plain(text: str) -> str:

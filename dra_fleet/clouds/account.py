@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from math import isfinite
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
+from msgspec import Struct
+from msgspec.structs import replace
 from pydantic import BaseModel, ConfigDict
 
 from dra_fleet.clouds.common.resources import is_open
@@ -15,8 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 
-@dataclass(frozen=True, kw_only=True)
-class Exposed:
+class Exposed(Struct, frozen=True, kw_only=True):
     """A fact about access to a cluster: its subject, its text, and whether it is a warning."""
 
     subject: Literal["API server", "credentials", "administrators"]
@@ -60,8 +60,7 @@ class Login(Answered):
     account: str
 
 
-@dataclass(frozen=True, kw_only=True)
-class Quota:
+class Quota(Struct, frozen=True, kw_only=True):
     """A quota of an account. `used`: amount in use; None if the cloud does not report it."""
 
     limit: float
@@ -197,8 +196,7 @@ def nothing_more(_: Any) -> Sequence[CloudQuestion]:  # noqa: ANN401 - an answer
     return ()
 
 
-@dataclass(frozen=True, kw_only=True)
-class CloudQuestion:
+class CloudQuestion(Struct, frozen=True, kw_only=True):
     """A question to an account.
 
     Attributes:
@@ -218,8 +216,7 @@ class CloudQuestion:
     then: Callable[[Any], Sequence[CloudQuestion]] = nothing_more
 
 
-@dataclass(frozen=True, kw_only=True)
-class Lookup:
+class Lookup(Struct, frozen=True, kw_only=True):
     """A question whether an account has a cluster or pool.
 
     Attributes:

@@ -7,10 +7,10 @@ one cloud loads those of no other.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Generic
 
+from msgspec import Struct
 from typing_extensions import TypeVar
 
 from dra_fleet.core.facts import by_name, read
@@ -43,8 +43,7 @@ SettingsT_co = TypeVar(
 """The cloud's settings of a cluster."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class TagRule:
+class TagRule(Struct, frozen=True, kw_only=True):
     """The tags that a cloud allows.
 
     Attributes:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import date
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
 from pydantic import ValidationError
 
 from dra_fleet import clouds, drivers
@@ -83,8 +83,7 @@ class NoSuchOffer(ExpectedError):  # noqa: N818 - that is the sentence
     """The lookup has no known criteria."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Offer:
+class Offer(Struct, frozen=True, kw_only=True):
     """A machine type.
 
     Attributes:
@@ -116,8 +115,7 @@ class Offer:
     source: str
 
 
-@dataclass(frozen=True, kw_only=True)
-class Offers:
+class Offers(Struct, frozen=True, kw_only=True):
     """The machines that were looked for; `memory_unknown` names those that may be among them."""
 
     offers: tuple[Offer, ...]

@@ -6,8 +6,10 @@ Everything is read when it is asked for, so a rule that looks at labels does not
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from dra_fleet import drivers
 from dra_fleet.kubernetes.scheduling.taints import Taint
@@ -30,8 +32,7 @@ _TAINT_TEXT = re.compile(r"(?P<key>[^=:]+)(=(?P<value>[^:]*))?:(?P<effect>\w+)")
 """Syntax of a taint in `kubectl taint`."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class PoolForm:
+class PoolForm(Struct, frozen=True, kw_only=True):
     """Location of the pools in a type of resource. Paths are dotted; `*` stands for each item of a list.
 
     Attributes:

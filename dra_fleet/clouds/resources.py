@@ -7,8 +7,9 @@ before a field was added fails to load, with the field's name.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
+
+from msgspec import Struct
 
 from dra_fleet.core.declared.values import Value
 
@@ -35,8 +36,7 @@ def untold(*_: object) -> None:
     """Return None, for a cloud whose resources do not report the answer."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class VersionField:
+class VersionField(Struct, frozen=True, kw_only=True):
     """Field with the Kubernetes version of a resource.
 
     Attributes:
@@ -68,8 +68,7 @@ class VersionField:
         return [each for each in found if written is None or written.fullmatch(each.text or "")]
 
 
-@dataclass(frozen=True, kw_only=True)
-class MachineTemplate:
+class MachineTemplate(Struct, frozen=True, kw_only=True):
     """A resource that holds the machine type of the pools that depend on it, at the dotted path `machine`.
 
     Attributes:
@@ -83,8 +82,7 @@ class MachineTemplate:
     named_at: str
 
 
-@dataclass(frozen=True, kw_only=True)
-class Support:
+class Support(Struct, frozen=True, kw_only=True):
     """End of a cloud's support for a minor.
 
     Attributes:
@@ -100,8 +98,7 @@ class Support:
     source: Callable[[], str]
 
 
-@dataclass(frozen=True, kw_only=True)
-class Fault:
+class Fault(Struct, frozen=True, kw_only=True):
     """A fault: the problem, its place, what is allowed there and the fix."""
 
     at: Value
@@ -110,8 +107,7 @@ class Fault:
     fix: str
 
 
-@dataclass(frozen=True, kw_only=True)
-class CloudDevicePlugin:
+class CloudDevicePlugin(Struct, frozen=True, kw_only=True):
     """A device plugin that a cloud installs on a pool's nodes, its place and how to turn it off."""
 
     title: str
@@ -119,8 +115,7 @@ class CloudDevicePlugin:
     off: str
 
 
-@dataclass(frozen=True, kw_only=True)
-class GpuDriverOwner:
+class GpuDriverOwner(Struct, frozen=True, kw_only=True):
     """Component that installs a pool's GPU driver (empty for none), and how to change it.
 
     `label`: label key that the pool's nodes then have and that keeps other installers off; empty for none.
@@ -132,8 +127,7 @@ class GpuDriverOwner:
     label: str = ""
 
 
-@dataclass(frozen=True, kw_only=True)
-class ManagedPlugins:
+class ManagedPlugins(Struct, frozen=True, kw_only=True):
     """The cloud-managed device plugin of pools, for all types of resources that declare them.
 
     Attributes:
@@ -151,8 +145,7 @@ class ManagedPlugins:
     owner: str
 
 
-@dataclass(frozen=True, kw_only=True)
-class DraPools:
+class DraPools(Struct, frozen=True, kw_only=True):
     """Labels that prepare a pool for DRA, if a cloud needs several.
 
     Attributes:
@@ -166,8 +159,7 @@ class DraPools:
     unprepared: Callable[[NodePool], Iterable[Fault]]
 
 
-@dataclass(frozen=True, kw_only=True)
-class CloudResources:
+class CloudResources(Struct, frozen=True, kw_only=True):
     """The answers of one cloud.
 
     Attributes:

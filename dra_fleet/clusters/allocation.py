@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
 from typing_extensions import TypedDict
 
 from dra_fleet import drivers
@@ -32,8 +32,7 @@ class OtherPodJson(TypedDict):
     devices: list[str]
 
 
-@dataclass(frozen=True, kw_only=True)
-class OtherPod:
+class OtherPod(Struct, frozen=True, kw_only=True):
     """A running pod of no declared workload that holds devices.
 
     `owner`: what it belongs to, such as a Deployment; empty for a separate pod. `devices`: by name, or by
@@ -70,8 +69,7 @@ class OtherPod:
         }
 
 
-@dataclass(frozen=True)
-class HeldDevice:
+class HeldDevice(Struct, frozen=True):
     """A device as an allocation result names it."""
 
     driver: str
@@ -79,8 +77,7 @@ class HeldDevice:
     device: str
 
 
-@dataclass(frozen=True, kw_only=True)
-class PodDevices:
+class PodDevices(Struct, frozen=True, kw_only=True):
     """A pod of a workload. It is allocated when it runs and all its claims have devices."""
 
     name: str
@@ -89,8 +86,7 @@ class PodDevices:
     running: bool
 
 
-@dataclass(frozen=True, kw_only=True)
-class WorkloadAllocation:
+class WorkloadAllocation(Struct, frozen=True, kw_only=True):
     """A workload: its requested copies, its pods, and the reason why the first waiting pod waits."""
 
     name: str
@@ -105,8 +101,7 @@ class WorkloadAllocation:
         return sum(pod.running and bool(pod.devices) for pod in self.pods)
 
 
-@dataclass(frozen=True)
-class PoolDevices:
+class PoolDevices(Struct, frozen=True):
     """Devices of a pool: published devices, devices in use, the claims that use them, its nodes."""
 
     nodes: int
@@ -116,8 +111,7 @@ class PoolDevices:
     node_names: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, kw_only=True)
-class ClusterAllocation:
+class ClusterAllocation(Struct, frozen=True, kw_only=True):
     """All of a cluster at one moment."""
 
     pools: Mapping[str, PoolDevices]

@@ -8,12 +8,12 @@ from __future__ import annotations
 import gc
 import json
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self, cast
 
 import httpx2
 from lightkube.config.client_adapter import ConnectionParams
 from lightkube.config.models import User
+from msgspec import Struct
 
 from dra_fleet.clusters.credentials import ExecCredential
 
@@ -67,8 +67,7 @@ def refusal_in(status: Object) -> ApiError:
     )
 
 
-@dataclass(frozen=True, kw_only=True)
-class ApiResource:
+class ApiResource(Struct, frozen=True, kw_only=True):
     """Address of a kind: its group/version, plural and scope."""
 
     api_version: str

@@ -6,11 +6,11 @@ import asyncio
 import json
 import subprocess
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
 
 import httpx2
+from msgspec import Struct
 
 from dra_fleet.clusters.allocation import allocation_json, allocation_of
 from dra_fleet.clusters.client import ApiError, KubeApi, without_collections
@@ -34,8 +34,7 @@ Workloads = Mapping[str, tuple[str, int]]
 """Namespace and copies of each workload, by name."""
 
 
-@dataclass(frozen=True)
-class ClusterAnswers:
+class ClusterAnswers(Struct, frozen=True, dict=True):
     """Answers of the clusters of some plans, by name."""
 
     plans: Sequence[FleetPlan]

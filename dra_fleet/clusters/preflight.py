@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
+
+from msgspec import Struct, field
 
 from dra_fleet import drivers
 from dra_fleet.clusters.client import carries, entries, section
@@ -26,8 +27,7 @@ if TYPE_CHECKING:
     from dra_fleet.model.plan import ClusterPlan
 
 
-@dataclass(frozen=True, kw_only=True)
-class Requested:
+class Requested(Struct, frozen=True, kw_only=True):
     """Requirements of a stack on a cluster.
 
     Attributes:

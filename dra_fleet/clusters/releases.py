@@ -14,9 +14,10 @@ import subprocess
 import tempfile
 import time
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from dra_fleet.clusters.client import entries
 from dra_fleet.clusters.credentials import is_kubeconfig_text
@@ -41,8 +42,7 @@ class HelmError(ExpectedError):
     """helm could not do what was asked; its own words."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class InterruptedRelease:
+class InterruptedRelease(Struct, frozen=True, kw_only=True):
     """A release whose latest revision, or its uninstallation, was begun and never finished.
 
     Attributes:

@@ -5,8 +5,9 @@ An engine that is killed while helm deletes a release may leave no operation in 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct, field
 
 from dra_fleet.clusters.client import UnknownKindError
 
@@ -19,8 +20,7 @@ RELEASE = "kubernetes:helm.sh/v3:Release"
 _PROVIDER = "-kubernetes"
 
 
-@dataclass(frozen=True, kw_only=True)
-class Unfinished:
+class Unfinished(Struct, frozen=True, kw_only=True):
     """An operation that was begun.
 
     Attributes:

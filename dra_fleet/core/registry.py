@@ -6,9 +6,10 @@ pays nothing for them, and each process finds the same ones by itself.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Generic, TypeVar
+
+from msgspec import Struct
 
 from dra_fleet.core.findings.errors import ExpectedError
 
@@ -22,8 +23,7 @@ class NotRegistered(ExpectedError):  # noqa: N818 - it says what the value is no
     """An entry point of another package does not give a complete value of its group."""
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Registry(Generic[ValueT]):
+class Registry(Struct, Generic[ValueT], frozen=True, kw_only=True, eq=False, dict=True):
     """Values by name, each loaded on first use.
 
     Attributes:

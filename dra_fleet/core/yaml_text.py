@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
 import json
 import math
 import re
-from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Never
 
 import yaml
+from msgspec import Struct
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -69,8 +68,7 @@ class Unreadable(Exception):  # noqa: N818 - it says what the file is
         return f"{source}:{self.place.line}:{self.place.column}: {self.what}{fix}"
 
 
-@dataclasses.dataclass(slots=True, eq=False)
-class YamlNode:
+class YamlNode(Struct, eq=False):
     """A value of a document; an anchor's node is in every place that refers to it.
 
     It is never changed; a frozen class takes three times as long to make, and a large file has 100,000.
@@ -217,13 +215,12 @@ _START = re.compile(r"^(?:%[^\n]*\n)*---(?=\s|$)", re.MULTILINE)
 _END = re.compile(r"[.\[]|$")
 
 
-@dataclass(frozen=True, kw_only=True)
-class Document:
+class Document(Struct, frozen=True, kw_only=True, dict=True):
     """A document of a file: its value, the place of every value in it, and its repeated keys."""
 
     file: str
     value: object
-    places: dict[Path, Place] = field(repr=False)
+    places: dict[Path, Place]
     repeated: tuple[Unreadable, ...] = ()
 
     def place(self, path: Path) -> Place:
@@ -286,8 +283,7 @@ def read_documents(file: str, data: bytes) -> list[Document]:
     return documents
 
 
-@dataclass(frozen=True, kw_only=True)
-class Torn:
+class Torn(Struct, frozen=True, kw_only=True):
     """A document that cannot be read, its text, and why."""
 
     text: str

@@ -5,9 +5,10 @@ Others register theirs by entry points of the group `dra_fleet.drivers`.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING
+
+from msgspec.structs import asdict, replace
 
 from dra_fleet.core.registry import Registry
 from dra_fleet.drivers.base import Driver, MachineTraits
@@ -126,7 +127,7 @@ def traits(machine: Machine) -> MachineTraits:
     found = MachineTraits()
     for driver in filter(None, map(named, machine.vendors)):
         known_drivers = {
-            key: value for key, value in vars(driver.traits(machine)).items() if value is not None
+            key: value for key, value in asdict(driver.traits(machine)).items() if value is not None
         }
         found = replace(found, **known_drivers)
     return found

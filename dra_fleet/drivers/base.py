@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import sys
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
+
+from msgspec import Struct
 
 from dra_fleet.core.findings.errors import ExpectedError
 from dra_fleet.drivers.common.placement import placed
@@ -37,16 +38,14 @@ Order = Literal["by index", "sorted", "random"]
 """The order of a driver's devices in a slice; the scheduler tries them in that order."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class NetworkCards:
+class NetworkCards(Struct, frozen=True, kw_only=True):
     """Network cards that a driver publishes: how many of a machine's, and from which of its cards on."""
 
     count: int
     first: int
 
 
-@dataclass(frozen=True, kw_only=True)
-class MachineTraits:
+class MachineTraits(Struct, frozen=True, kw_only=True):
     """Properties of a machine's devices beside their model; None if unknown.
 
     Attributes:
@@ -62,8 +61,7 @@ class MachineTraits:
     least_host_driver: int | None = None
 
 
-@dataclass(frozen=True, kw_only=True)
-class Accelerators:
+class Accelerators(Struct, frozen=True, kw_only=True):
     """The accelerators of one node.
 
     Attributes:
@@ -79,8 +77,7 @@ class Accelerators:
     topology: str = ""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Release:
+class Release(Struct, frozen=True, kw_only=True):
     """A release to be made: the chart version, the Kubernetes version, the namespace, the cluster's pools."""
 
     version: ChartVersion

@@ -6,9 +6,10 @@ Selectors are checked by evaluation on devices; how they are written does not ma
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
+
+from msgspec import Struct
 
 from dra_fleet import drivers
 from dra_fleet.kubernetes.cel import CelInvalid, environment, judgeable_clauses
@@ -108,8 +109,7 @@ def dividable() -> tuple[Dividable, ...]:
     return tuple(each for each in found if each is not None)
 
 
-@dataclass(frozen=True, kw_only=True)
-class DeviceSelection:
+class DeviceSelection(Struct, frozen=True, kw_only=True):
     """Selectors that are all true for the devices they select."""
 
     programs: tuple[Program, ...]

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, cast
+
+from msgspec import Struct
 
 from dra_fleet import drivers
 from dra_fleet.drivers.common.values import value_at
@@ -18,8 +19,7 @@ if TYPE_CHECKING:
     from dra_fleet.model.plan import ChartValues, ClusterPlan
 
 
-@dataclass(frozen=True, kw_only=True)
-class Installed:
+class Installed(Struct, frozen=True, kw_only=True, dict=True):
     """A driver that runs on a cluster, installed by dra-fleet or by others.
 
     Attributes:

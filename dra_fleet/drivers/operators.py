@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from dra_fleet import drivers
 from dra_fleet.core.facts import Entry, by_name, read
@@ -47,8 +48,7 @@ class UnservedDriver(Entry):
         return f"described: {{{described}}}{values}"
 
 
-@dataclass(frozen=True, kw_only=True)
-class HostDriver:
+class HostDriver(Struct, frozen=True, kw_only=True):
     """Node images of a cloud that include the devices' driver.
 
     Attributes:

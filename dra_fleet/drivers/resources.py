@@ -6,8 +6,9 @@ The defaults describe a driver that is recognized only by the placement of its p
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
+
+from msgspec import Struct
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -20,16 +21,14 @@ NO_NAME: Final = re.compile(r"(?!)")
 """Matches nothing: the answer of a driver that has none."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Switch:
+class Switch(Struct, frozen=True, kw_only=True):
     """A chart value that turns something on and off, by its dotted key; `default` where it is not given."""
 
     key: str
     default: bool
 
 
-@dataclass(frozen=True, kw_only=True)
-class DevicePlugin:
+class DevicePlugin(Struct, frozen=True, kw_only=True):
     """A device plugin for a driver's devices, from its chart or from a custom DaemonSet.
 
     Attributes:
@@ -57,8 +56,7 @@ class DevicePlugin:
     limits: re.Pattern[str]
 
 
-@dataclass(frozen=True, kw_only=True)
-class OtherPlugin:
+class OtherPlugin(Struct, frozen=True, kw_only=True):
     """A device plugin of another project that advertises a driver's devices.
 
     Attributes:
@@ -76,8 +74,7 @@ class OtherPlugin:
     date: str
 
 
-@dataclass(frozen=True, kw_only=True)
-class Operator:
+class Operator(Struct, frozen=True, kw_only=True):
     """An operator that installs what a driver needs, or the driver itself.
 
     Attributes:
@@ -115,8 +112,7 @@ class Operator:
     finds: re.Pattern[str]
 
 
-@dataclass(frozen=True, kw_only=True)
-class KnownByValues:
+class KnownByValues(Struct, frozen=True, kw_only=True):
     """A chart that is known by its values, whatever it is called: by enough of these dotted keys."""
 
     chart: str
@@ -124,8 +120,7 @@ class KnownByValues:
     enough: int
 
 
-@dataclass(frozen=True, kw_only=True)
-class Progress:
+class Progress(Struct, frozen=True, kw_only=True):
     """The label by which nodes report how far the dividing of their devices is.
 
     Attributes:
@@ -139,8 +134,7 @@ class Progress:
     before: tuple[LabelValue, ...]
 
 
-@dataclass(frozen=True, kw_only=True)
-class Dividable:
+class Dividable(Struct, frozen=True, kw_only=True):
     """A driver's devices that can be advertised whole or in partitions.
 
     Attributes:
@@ -175,8 +169,7 @@ class Dividable:
     maker: str = ""
 
 
-@dataclass(frozen=True, kw_only=True)
-class DriverResources:
+class DriverResources(Struct, frozen=True, kw_only=True):
     """Resource names and patterns of one driver.
 
     Attributes:

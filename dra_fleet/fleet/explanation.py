@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from dra_fleet import clouds, drivers
 from dra_fleet.core.findings.errors import KEY, ExpectedError, choices, mistyped, nearest
@@ -29,8 +31,7 @@ _ALIKE = 0.8
 _MARKS = re.compile(r"\[(?P<title>[^]]+)\]\([^)]*\)|`")
 
 
-@dataclass(frozen=True, kw_only=True)
-class Explained:
+class Explained(Struct, frozen=True, kw_only=True):
     """A key's explanation. `within`: the section of the key. `keys`: the keys allowed below it."""
 
     within: str
@@ -41,8 +42,7 @@ class Explained:
     name: str = ""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Explanation:
+class Explanation(Struct, frozen=True, kw_only=True):
     """A path with the user's own names left open, and each thing that may stand there."""
 
     path: str

@@ -6,10 +6,11 @@ import json
 import re
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final, cast
 
+from msgspec import Struct
+from msgspec.structs import replace
 from pydantic import ValidationError
 
 from dra_fleet import clouds
@@ -46,8 +47,7 @@ _TYPES_OF_KEYS = {
 Node = Mapping[str, Any]
 
 
-@dataclass(frozen=True, kw_only=True)
-class SectionKey:
+class SectionKey(Struct, frozen=True, kw_only=True):
     """A key of a section.
 
     Attributes:
@@ -67,8 +67,7 @@ class SectionKey:
     is_named: bool
 
 
-@dataclass(frozen=True, kw_only=True)
-class Section:
+class Section(Struct, frozen=True, kw_only=True):
     """A mapping that may be written: its title, what it is, and its keys."""
 
     title: str

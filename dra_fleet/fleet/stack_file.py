@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from dra_fleet.core.findings.errors import KEY, SettingsError, SettingsInvalid, nearest, shown, under
 from dra_fleet.core.places import PROJECT_FILE, stack_name
@@ -61,13 +63,12 @@ def too_long(stack: str, size: int, at: str) -> SettingsError | None:
 _MODEL: Final = "dra-fleet init FOLDER makes stack files to begin with"
 
 
-@dataclass(frozen=True, kw_only=True)
-class StackFile:
+class StackFile(Struct, frozen=True, kw_only=True):
     """A stack file: the stack's name, its fleet, and the text's places."""
 
     name: str
     settings: FleetSettings
-    document: Document = field(repr=False, compare=False)
+    document: Document
     handed_over: int
     """Bytes of the variable in which the engine hands the fleet to a program."""
 
@@ -344,8 +345,7 @@ FLEET: Final = ("config", KEY)
 EXTENDS: Final = "extends"
 
 
-@dataclass(frozen=True, kw_only=True)
-class Layer:
+class Layer(Struct, frozen=True, kw_only=True):
     """A file that has a fleet, whole or in part: its document, and the fleet's mapping in it.
 
     `warnings`: what is written in a way that the next version no longer reads.

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final, Literal, cast
 
+from msgspec import Struct
+from msgspec.structs import replace
 from typing_extensions import TypedDict
 
 from dra_fleet import drivers
@@ -55,8 +56,7 @@ class StepJson(TypedDict):
     source: str
 
 
-@dataclass(frozen=True, kw_only=True)
-class UpgradeStep:
+class UpgradeStep(Struct, frozen=True, kw_only=True):
     """A transition on a cluster.
 
     Attributes:
@@ -266,8 +266,7 @@ MOST_DAYS: Final = 180
 """Maximum age of a price in days."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Age:
+class Age(Struct, frozen=True, kw_only=True):
     """A version or fact that a cluster of a stack uses, compared with the catalogue.
 
     Attributes:
@@ -370,8 +369,7 @@ def known_minors() -> list[str]:
     return [entry.minor for entry in (*facts.minors, *facts.planned)]
 
 
-@dataclass(frozen=True, kw_only=True)
-class Outlook:
+class Outlook(Struct, frozen=True, kw_only=True):
     """Problems and changes for a stack on the way to a later version; `notes` are sentences."""
 
     errors: tuple[SettingsError, ...] = ()

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
 from functools import cached_property
 from math import ceil
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+from msgspec import Struct, field
 
 from dra_fleet.kubernetes.cel import CelDevice
 from dra_fleet.kubernetes.devices.quantity import Quantity
@@ -27,8 +28,7 @@ MOST_PODS = 110
 """Pods a kubelet admits by default: https://kubernetes.io/docs/setup/best-practices/cluster-large/."""
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class NodeDevice:
+class NodeDevice(Struct, frozen=True, kw_only=True, eq=False, dict=True):
     """A device of a node.
 
     Attributes:
@@ -107,8 +107,7 @@ ONE_POD = ComputeResources(0, 0, 1)
 """Resources in use by a pod of which nothing else is known."""
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class NodeShape:
+class NodeShape(Struct, frozen=True, kw_only=True, eq=False, dict=True):
     """A node; all nodes of one shape are alike for the scheduler.
 
     Attributes:
@@ -165,8 +164,7 @@ class NodeShape:
         return not any(device.seen.get(key) for device in self.devices for key in special)
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class NodeGroup:
+class NodeGroup(Struct, frozen=True, kw_only=True, eq=False):
     """Nodes of one shape in one pool: how many at least and at most."""
 
     pool: str

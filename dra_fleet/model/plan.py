@@ -6,8 +6,9 @@ Nothing here is an Output and nothing refers to a simulated or real cloud.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
+
+from msgspec import Struct, field
 
 if TYPE_CHECKING:
     from dra_fleet.kubernetes.devices.claim import ClaimSpec
@@ -23,8 +24,7 @@ ChartValues = Mapping[str, Any]
 """Helm values as plain data; None means null and must reach Helm as null."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class PoolPlan:
+class PoolPlan(Struct, frozen=True, kw_only=True):
     """A group of nodes of one machine type.
 
     `labels` are on every node of the pool (on an existing cluster: they select it). `isolation` says in words
@@ -68,16 +68,14 @@ class PoolPlan:
         return any(item.driver == driver for item in self.managed_drivers)
 
 
-@dataclass(frozen=True, kw_only=True)
-class NamespacePlan:
+class NamespacePlan(Struct, frozen=True, kw_only=True):
     """A namespace the stack owns."""
 
     name: str
     labels: Mapping[str, str]
 
 
-@dataclass(frozen=True, kw_only=True)
-class ReleasePlan:
+class ReleasePlan(Struct, frozen=True, kw_only=True):
     """A Helm release of a driver's chart. `after`: names of the releases that must exist first."""
 
     name: str
@@ -90,16 +88,14 @@ class ReleasePlan:
     after: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, kw_only=True)
-class DeviceClassPlan:
+class DeviceClassPlan(Struct, frozen=True, kw_only=True):
     """A DeviceClass; its name is API for tenants and stays."""
 
     name: str
     spec: DeviceClassSpec
 
 
-@dataclass(frozen=True, kw_only=True)
-class ClaimTemplatePlan:
+class ClaimTemplatePlan(Struct, frozen=True, kw_only=True):
     """A ResourceClaimTemplate. `external`: consumed outside the stack, so it keeps its exact name.
 
     `after`: names of the releases whose webhook checks it.
@@ -112,8 +108,7 @@ class ClaimTemplatePlan:
     after: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, kw_only=True)
-class ClaimPlan:
+class ClaimPlan(Struct, frozen=True, kw_only=True):
     """A ResourceClaim that several pods share. `after`: names of the releases whose webhook checks it."""
 
     name: str
@@ -122,8 +117,7 @@ class ClaimPlan:
     after: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, kw_only=True)
-class ComputeDomainPlan:
+class ComputeDomainPlan(Struct, frozen=True, kw_only=True):
     """A ComputeDomain. The driver's controller creates the template of its channels, named `template`.
 
     `driver`: the owner of the object. `channel_class`: the DeviceClass of its channels. `channel_request`:
@@ -144,8 +138,7 @@ class ComputeDomainPlan:
     after: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, kw_only=True)
-class QueuePlan:
+class QueuePlan(Struct, frozen=True, kw_only=True):
     """A queue of Kueue's for one team: a ClusterQueue, and a LocalQueue of that name in `namespace`.
 
     `quotas`: devices that are its own. `borrowing`: how many it may borrow at most of its cohort, which is
@@ -162,8 +155,7 @@ class QueuePlan:
     after: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, kw_only=True)
-class WorkloadPlan:
+class WorkloadPlan(Struct, frozen=True, kw_only=True):
     """A Job whose `copies` pods each hold one claim, all at the same time.
 
     `accept` holds what its owner accepts of a proof that is less than certain, each with the reason.
@@ -197,8 +189,7 @@ class WorkloadPlan:
         return "demand" if self.runs is None else "workloads"
 
 
-@dataclass(frozen=True, kw_only=True)
-class Additions:
+class Additions(Struct, frozen=True, kw_only=True):
     """Tags and provider arguments that a cluster or a pool adds to its resources.
 
     Attributes:
@@ -210,8 +201,7 @@ class Additions:
     arguments: ChartValues = field(default_factory=dict[str, Any])
 
 
-@dataclass(frozen=True, kw_only=True)
-class ClusterPlan:
+class ClusterPlan(Struct, frozen=True, kw_only=True):
     """A cluster and all that the stack installs in it. `kubernetes` is a minor such as "1.36".
 
     `kubeconfig`: its source; None if the program creates it from the cloud's report.
@@ -238,8 +228,7 @@ class ClusterPlan:
     additions: Mapping[str, Additions] = field(default_factory=dict[str, Additions])
 
 
-@dataclass(frozen=True, kw_only=True)
-class FleetPlan:
+class FleetPlan(Struct, frozen=True, kw_only=True):
     """The whole stack. `warnings` are sentences for people; they stop nothing."""
 
     owner: str

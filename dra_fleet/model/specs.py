@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import uuid
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from msgspec import Struct, field
 from pydantic import ValidationError
 
 from dra_fleet.core.findings.errors import message_of
@@ -39,15 +39,13 @@ PCI_BUS_ID = "resource.kubernetes.io/pciBusID"
 NUMA_NODE = "resource.kubernetes.io/numaNode"
 
 
-@dataclass(frozen=True)
-class VersionAttribute:
+class VersionAttribute(Struct, frozen=True):
     """A semantic version attribute, such as 580.126.9."""
 
     text: str
 
 
-@dataclass(frozen=True, kw_only=True)
-class PublishedDevice:
+class PublishedDevice(Struct, frozen=True, kw_only=True):
     """A device of a slice.
 
     Args:

@@ -10,13 +10,13 @@ from __future__ import annotations
 import sys
 import traceback
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NoReturn, cast
 
 import grpc
 from google.protobuf import empty_pb2, json_format
+from msgspec.structs import replace
 from pulumi.runtime.proto import analyzer_pb2, analyzer_pb2_grpc, plugin_pb2
 
 from dra_fleet.core.declared.resources import Provider, Resource, Stack

@@ -7,8 +7,9 @@ The stack's configuration names both under one key, in any Pulumi project, as th
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, cast
+
+from msgspec import Struct
 
 from dra_fleet.core.findings.errors import ExpectedError
 from dra_fleet.core.places import PROJECT_FILE
@@ -26,8 +27,7 @@ class PoliciesError(ExpectedError):
     """The policies of a stack cannot be read."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class AskedPolicies:
+class AskedPolicies(Struct, frozen=True, kw_only=True):
     """Rules and exemptions by absolute path; None if not set."""
 
     rules: Path | None = None

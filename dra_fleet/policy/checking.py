@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from dra_fleet.core.declared.resources import Stack
 from dra_fleet.core.declared.values import REDACTED
@@ -25,8 +27,7 @@ SHORTEST_SECRET = 4
 """Shorter ones are hidden where they stand alone; taken out of the middle of words they would say more."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Violation:
+class Violation(Struct, frozen=True, kw_only=True):
     """A violation of a rule by a resource.
 
     Attributes:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import datetime as dt
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, cast
+
+from msgspec import Struct
 
 from dra_fleet.core.findings.errors import ExpectedError, choices, mistyped
 from dra_fleet.core.yaml_text import MAX_BYTES, Unreadable, read_documents
@@ -29,8 +30,7 @@ class ExemptionsError(ExpectedError):
     """A file of exemptions cannot be used; the message says where and what to do."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Exemption:
+class Exemption(Struct, frozen=True, kw_only=True):
     """An exemption from a rule.
 
     Attributes:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, cast
+
+from msgspec import Struct
 
 from dra_fleet.core.yaml_text import Unreadable, read_json_file
 from dra_fleet.policy.asked_policies import NOTHING
@@ -48,8 +49,7 @@ def check_complete() -> None:
         )
 
 
-@dataclass(frozen=True, kw_only=True)
-class Policies:
+class Policies(Struct, frozen=True, kw_only=True):
     """All rules that check, and the exemptions from them.
 
     Attributes:

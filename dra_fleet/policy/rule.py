@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Literal, cast
+
+from msgspec import Struct, field
 
 if TYPE_CHECKING:
     import re
@@ -24,8 +25,7 @@ Severity = Literal["low", "medium", "high", "critical"]
 ACCEPT_UNKNOWN: Final = "acceptUnknown"
 
 
-@dataclass(frozen=True, kw_only=True)
-class Parameter:
+class Parameter(Struct, frozen=True, kw_only=True):
     """A setting of a rule in the policy config.
 
     Attributes:
@@ -52,8 +52,7 @@ TODAY = Parameter(
 )
 
 
-@dataclass(frozen=True)
-class Settings:
+class Settings(Struct, frozen=True):
     """A rule's parameters as the policy config gives them, else their defaults."""
 
     values: Mapping[str, object] = field(default_factory=dict[str, object])
@@ -81,8 +80,7 @@ class Settings:
         return dt.date.fromisoformat(str(given)) if given else dt.datetime.now(tz=dt.UTC).date()
 
 
-@dataclass(frozen=True)
-class Finding:
+class Finding(Struct, frozen=True):
     """A violation: its place, the value, what is allowed and how to fix it.
 
     Attributes:
@@ -111,8 +109,7 @@ CheckStack = Callable[["Stack", Settings], Iterable[Finding]]
 Remedy = Callable[["Resource", Settings], Mapping[str, object] | None]
 
 
-@dataclass(frozen=True, kw_only=True)
-class Rule:
+class Rule(Struct, frozen=True, kw_only=True):
     """Metadata of a rule.
 
     Attributes:
@@ -181,8 +178,7 @@ _ACCEPT = Parameter(
 )
 
 
-@dataclass(frozen=True, kw_only=True)
-class ResourceRule(Rule):
+class ResourceRule(Rule, frozen=True, kw_only=True):
     """A rule on single resources.
 
     Attributes:
@@ -194,8 +190,7 @@ class ResourceRule(Rule):
     check: CheckResource
 
 
-@dataclass(frozen=True, kw_only=True)
-class StackRule(Rule):
+class StackRule(Rule, frozen=True, kw_only=True):
     """A rule on all resources together, for what one resource alone does not know.
 
     Attributes:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import copy
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, cast
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from dra_fleet.core.declared.resources import Provider, Resource
 from dra_fleet.core.declared.values import REDACTED, Missing, Secret
@@ -22,8 +24,7 @@ UNKNOWN: Final = Missing.UNKNOWN
 REMOVED: Final = Missing.ABSENT
 
 
-@dataclass(frozen=True, kw_only=True)
-class Declared:
+class Declared(Struct, frozen=True, kw_only=True):
     """A resource of a test program."""
 
     type: str
@@ -63,8 +64,7 @@ class Declared:
         )
 
 
-@dataclass(frozen=True, kw_only=True)
-class Break:
+class Break(Struct, frozen=True, kw_only=True):
     """A change that makes one property of a passing program wrong.
 
     Attributes:
@@ -85,8 +85,7 @@ class Break:
     options: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
 
-@dataclass(frozen=True, kw_only=True)
-class RuleCase:
+class RuleCase(Struct, frozen=True, kw_only=True):
     """A program that passes a rule, and ways to break it. Settings are the policy config of the rule."""
 
     passing: tuple[Declared, ...]

@@ -6,11 +6,11 @@ import base64
 import json
 import re
 import shutil
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, cast
 
 import httpx2
 import yaml
+from msgspec import Struct
 from typing_extensions import override
 
 from dra_fleet.clusters.client import carries
@@ -69,8 +69,7 @@ WITHOUT: Final = "VisibilityOnDemand=false"
 https://github.com/kubernetes-sigs/kueue/blob/v0.19.0/pkg/visibility/server.go."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class PodPlace:
+class PodPlace(Struct, frozen=True, kw_only=True):
     """Place of a pod: the region of its node, and the address of the simulated clouds' APIs."""
 
     region: str
@@ -242,8 +241,7 @@ CONTAINERS: Final = (QueueContainer, KarpenterContainer)
 ASKED_WITHIN: Final = 2.0
 
 
-@dataclass(kw_only=True)
-class _Controller:
+class _Controller(Struct, kw_only=True):
     container: QueueContainer | KarpenterContainer
     pod: Object
     program: PodProgram

@@ -13,10 +13,10 @@ import subprocess
 import time
 from collections import Counter
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import psutil
+from msgspec import Struct, field
 from typing_extensions import TypedDict
 
 from dra_fleet.core.findings.errors import ReportedViolation, reported_violation
@@ -49,8 +49,7 @@ class TimingJson(TypedDict):
     share: float
 
 
-@dataclass(frozen=True, kw_only=True)
-class Timing:
+class Timing(Struct, frozen=True, kw_only=True):
     """Duration of one part of a run.
 
     Attributes:
@@ -127,8 +126,7 @@ UNCHANGED = frozenset({"same", "read", "refresh", "read-discard", "discard"})
 FINISHED_STEPS = frozenset({"resOutputsEvent", "resOpFailedEvent"})
 
 
-@dataclass(kw_only=True)
-class EngineResult:
+class EngineResult(Struct, kw_only=True):
     """Result of one run of the engine."""
 
     exit_code: int = 0

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import hashlib
 import os
-from dataclasses import dataclass
 from pathlib import Path
 
 import platformdirs
+from msgspec import Struct
 
 from dra_fleet.rehearsal.errors import RehearsalError
 
@@ -26,8 +26,7 @@ class HomeUnusableError(RehearsalError):
     """The home cannot be used as it is; the message says why and what to do."""
 
 
-@dataclass(frozen=True)
-class Home:
+class Home(Struct, frozen=True):
     """The paths of one rehearsal, all below `root` except the socket of a very long root."""
 
     root: Path

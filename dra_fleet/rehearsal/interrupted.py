@@ -14,12 +14,13 @@ import socket
 import subprocess
 import time
 from contextlib import suppress
-from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import psutil
+from msgspec import Struct
+from msgspec.structs import replace
 
 from dra_fleet.clusters.client import UnknownKindError
 from dra_fleet.clusters.releases import interrupted_releases
@@ -62,8 +63,7 @@ class StackBusyError(RehearsalError):
     """Another run holds the stack's lock and is alive."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class StackState:
+class StackState(Struct, frozen=True, kw_only=True):
     """Access to one stack's state through the engine."""
 
     pulumi: Path

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import json
 import subprocess
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import yaml12
+from msgspec import Struct
 
 from dra_fleet.core.facts import use_beside
 from dra_fleet.core.findings.errors import KEY
@@ -30,8 +30,7 @@ if TYPE_CHECKING:
     from dra_fleet.rehearsal.home import Home
 
 
-@dataclass(frozen=True, kw_only=True)
-class StackSource:
+class StackSource(Struct, frozen=True, kw_only=True):
     """A stack's name, its file, and its simulated hardware."""
 
     name: str

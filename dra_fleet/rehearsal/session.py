@@ -8,11 +8,12 @@ import platform
 import shutil
 import time
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from filelock import FileLock, Timeout
+from msgspec import Struct
+from msgspec.structs import replace
 
 from dra_fleet import drivers
 from dra_fleet.core.places import top_folder
@@ -88,8 +89,7 @@ class EngineFailedError(RehearsalError):
     """`pulumi up` failed; the text is the engine's own."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class UpReport:
+class UpReport(Struct, frozen=True, kw_only=True):
     """Result of one `rehearse up`, with the state of the stack."""
 
     stack: str

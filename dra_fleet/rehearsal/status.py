@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 from collections import defaultdict
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import httpx2
+from msgspec import Struct
 from typing_extensions import TypedDict
 
 from dra_fleet.clusters.allocation import (
@@ -59,8 +59,7 @@ class StatusJson(TypedDict):
     clusters: dict[str, ClusterJson]
 
 
-@dataclass(frozen=True, kw_only=True)
-class ClusterStatus:
+class ClusterStatus(Struct, frozen=True, kw_only=True):
     """A cluster: the version that it reports, and its allocated devices.
 
     Attributes:
@@ -88,8 +87,7 @@ class ClusterStatus:
         )
 
 
-@dataclass(frozen=True, kw_only=True)
-class StackStatus:
+class StackStatus(Struct, frozen=True, kw_only=True):
     """All clusters of a stack, by name."""
 
     clusters: Mapping[str, ClusterStatus]
@@ -166,8 +164,7 @@ async def connected(plan: FleetPlan, home: Home) -> AsyncGenerator[ConnectedStac
         yield ConnectedStack(tuple(zip(plan.clusters, apis, strict=True)))
 
 
-@dataclass(frozen=True)
-class ConnectedStack:
+class ConnectedStack(Struct, frozen=True):
     """A stack's clusters and a connection to each.
 
     What is read of one that does not answer raises NothingRunsError, or BusyError if it does not in time.

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, cast
+
+from msgspec import Struct, field
 
 from dra_fleet import clouds, drivers
 from dra_fleet.core.findings.errors import KEY, under
@@ -58,8 +59,7 @@ takes.
 """
 
 
-@dataclass(frozen=True, kw_only=True)
-class Fleet:
+class Fleet(Struct, frozen=True, kw_only=True):
     """A stack file with its plan and proof, or why it has none."""
 
     settings: FleetSettings | None = None
@@ -91,8 +91,7 @@ def previewed_fleet(preview: Preview) -> Mapping[str, Any] | None:
     return cast("Mapping[str, Any]", value) if whole else None
 
 
-@dataclass(frozen=True, kw_only=True)
-class Known:
+class Known(Struct, frozen=True, kw_only=True):
     """All that a review is made of. `plan_command`: applies what was reviewed; empty without a saved plan."""
 
     stack: str

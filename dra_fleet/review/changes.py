@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from dra_fleet import drivers
 from dra_fleet.policy.reading.clouds import all_resources
@@ -73,8 +75,7 @@ _DONE: dict[Action, str] = {
 }
 
 
-@dataclass(frozen=True, kw_only=True)
-class SentenceSubject:
+class SentenceSubject(Struct, frozen=True, kw_only=True):
     """Subject of a sentence.
 
     Attributes:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Final, Literal, cast
 
+from msgspec import Struct
 from typing_extensions import TypedDict
 
 from dra_fleet.core.findings.engine_events import NoEngineEventsError, take_events
@@ -51,8 +51,7 @@ class DriftJson(TypedDict):
     properties: list[PropertyJson]
 
 
-@dataclass(frozen=True, kw_only=True)
-class Drift:
+class Drift(Struct, frozen=True, kw_only=True):
     """A resource that differs from the state.
 
     Attributes:
@@ -85,8 +84,7 @@ class Drift:
         }
 
 
-@dataclass(frozen=True, kw_only=True)
-class RefreshCommand:
+class RefreshCommand(Struct, frozen=True, kw_only=True):
     """A refresh that changes neither the state nor a resource, and does not run the program."""
 
     stack: str

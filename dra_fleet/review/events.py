@@ -5,8 +5,9 @@ from __future__ import annotations
 import datetime as dt
 import re
 from collections import Counter
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
+
+from msgspec import Struct, field
 
 from dra_fleet.core.findings.engine_events import NoEngineEventsError, take_events
 from dra_fleet.core.findings.errors import ExpectedError, ReportedViolation, reported_violation
@@ -26,8 +27,7 @@ STACK = "pulumi:pulumi:Stack"
 _NEVER = dt.datetime.fromtimestamp(0, dt.UTC)
 
 
-@dataclass(frozen=True, kw_only=True)
-class EngineStep:
+class EngineStep(Struct, frozen=True, kw_only=True):
     """A step of the engine on one resource.
 
     Attributes:
@@ -61,8 +61,7 @@ class EngineStep:
         return bool((self.old or {}).get("protect"))
 
 
-@dataclass(kw_only=True)
-class Preview:
+class Preview(Struct, kw_only=True):
     """Result of one preview. `result` is empty if its events end before the engine's summary."""
 
     stack: str = ""

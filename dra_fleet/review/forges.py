@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 import time
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 from urllib.parse import quote
 
 import httpx2
+from msgspec import Struct
 from pydantic import AliasChoices, BaseModel, Field, TypeAdapter, ValidationError
 
 from dra_fleet.core.findings.errors import ExpectedError
@@ -46,8 +46,7 @@ class ForgeBusyError(ForgeError):
         self.after = after
 
 
-@dataclass(frozen=True, kw_only=True)
-class Comment:
+class Comment(Struct, frozen=True, kw_only=True):
     """A comment that is there."""
 
     identifier: str
@@ -221,8 +220,7 @@ def _is_limited(answer: httpx2.Response) -> bool:
 # Sources: https://docs.github.com/actions/reference/workflows-and-actions/variables,
 # https://docs.gitlab.com/ci/variables/predefined_variables/ and
 # https://learn.microsoft.com/azure/devops/pipelines/build/variables.
-@dataclass(frozen=True, kw_only=True)
-class CommentApi:
+class CommentApi(Struct, frozen=True, kw_only=True):
     """Comment API of one pull request.
 
     Attributes:
@@ -242,8 +240,7 @@ class CommentApi:
     nested: bool = False
 
 
-@dataclass(frozen=True, kw_only=True)
-class PipelineRun:
+class PipelineRun(Struct, frozen=True, kw_only=True):
     """A run of a pipeline.
 
     Attributes:

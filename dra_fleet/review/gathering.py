@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import subprocess
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from dra_fleet.core.places import project, rehearsed_copy
 from dra_fleet.core.yaml_text import bounded_lines
@@ -60,8 +62,7 @@ class Holders(Protocol):
         ...
 
 
-@dataclass(frozen=True, kw_only=True)
-class Seen:
+class Seen(Struct, frozen=True, kw_only=True):
     """The preview, the fleet of its stack file, and what that is compared with."""
 
     preview: Preview

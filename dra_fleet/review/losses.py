@@ -9,8 +9,9 @@ https://kubernetes.io/docs/concepts/scheduling-eviction/dynamic-resource-allocat
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
+
+from msgspec import Struct
 
 from dra_fleet.policy.reading.clouds import CLUSTERS, OWN_CLUSTERS, all_resources
 from dra_fleet.policy.reading.partitions import POOL_TYPES
@@ -94,8 +95,7 @@ def _is_pool_of(resources: CloudResources, pool_type: str) -> bool:
 ENDING = ("replace", "delete")
 
 
-@dataclass(frozen=True, kw_only=True)
-class Loss:
+class Loss(Struct, frozen=True, kw_only=True):
     """Loss by one change. `claims` None: unknown number."""
 
     claims: int | None = 0

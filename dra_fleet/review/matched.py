@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from itertools import zip_longest
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from dra_fleet.kubernetes.cel.clauses import clauses, split
 from dra_fleet.kubernetes.cel.intent import asked
@@ -52,8 +53,7 @@ def _clauses(expressions: Iterable[str]) -> list[str]:
     return [" ".join(clause.split()) for text in expressions for clause in clauses(text)]
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Terms:
+class _Terms(Struct, frozen=True, kw_only=True):
     """Clauses: those that a stack file has a name for, by it, and the others as they are."""
 
     named: Mapping[str, str]

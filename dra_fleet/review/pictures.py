@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 import textwrap
 from collections import Counter
-from dataclasses import dataclass
 from string import ascii_lowercase, ascii_uppercase, digits
 from typing import TYPE_CHECKING, Final
+
+from msgspec import Struct
 
 from dra_fleet.review.events import counted, short_list
 
@@ -35,8 +36,7 @@ FULL: Final = 78.0
 """Per cent of the width for the largest sum; what is unknown is a stub after it."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Segment:
+class Segment(Struct, frozen=True, kw_only=True):
     """A pool's part of a bar, in per cent of the width."""
 
     x: float
@@ -45,8 +45,7 @@ class Segment:
     shade: int
 
 
-@dataclass(frozen=True, kw_only=True)
-class Bar:
+class Bar(Struct, frozen=True, kw_only=True):
     """Bar of one sum: its title, its text, its segments, and the start of the stub for unknown prices."""
 
     title: str
@@ -124,8 +123,7 @@ _LETTERS = ascii_uppercase + ascii_lowercase + digits
 _PARTITION = re.compile(r"^(gpu-\d+)-mig-")
 
 
-@dataclass(frozen=True, kw_only=True)
-class DeviceRun:
+class DeviceRun(Struct, frozen=True, kw_only=True):
     """Devices of a node that one pod holds, or that are free. `number`: the holder's.
 
     `xs` and `ys`: where its letter stands on each device. `mark`: a filled corner on each that it loses.
@@ -142,8 +140,7 @@ class DeviceRun:
     mark: str
 
 
-@dataclass(frozen=True, kw_only=True)
-class NodeMap:
+class NodeMap(Struct, frozen=True, kw_only=True):
     """A node, or `times` nodes alike."""
 
     name: str
@@ -154,8 +151,7 @@ class NodeMap:
     text: str
 
 
-@dataclass(frozen=True, kw_only=True)
-class PoolMap:
+class PoolMap(Struct, frozen=True, kw_only=True):
     """A pool's nodes; `more_nodes` are not drawn."""
 
     pool: Pool
@@ -163,8 +159,7 @@ class PoolMap:
     more_nodes: int
 
 
-@dataclass(frozen=True, kw_only=True)
-class Holder:
+class Holder(Struct, frozen=True, kw_only=True):
     """A line of the legend: a workload, its sign, how many of the drawn devices it holds."""
 
     number: int
@@ -174,8 +169,7 @@ class Holder:
     devices: int
 
 
-@dataclass(frozen=True, kw_only=True)
-class ClusterMap:
+class ClusterMap(Struct, frozen=True, kw_only=True):
     """A cluster's pools, who holds their devices, and what is not drawn."""
 
     name: str
@@ -332,8 +326,7 @@ SIGNS: Final = {"guaranteed": "✓", "possible": "≈", "never": "✕", "unknown
 _LEVELS = (1, 2, 4, 8, 16)
 
 
-@dataclass(frozen=True, kw_only=True)
-class HeatCell:
+class HeatCell(Struct, frozen=True, kw_only=True):
     """A cell: its corner, the class of its colour, its two lines."""
 
     x: int
@@ -344,8 +337,7 @@ class HeatCell:
     title: str
 
 
-@dataclass(frozen=True, kw_only=True)
-class Heading:
+class Heading(Struct, frozen=True, kw_only=True):
     """A column's heading in lines, the last one just above the cells."""
 
     x: int
@@ -353,8 +345,7 @@ class Heading:
     title: str
 
 
-@dataclass(frozen=True, kw_only=True)
-class HeatRow:
+class HeatRow(Struct, frozen=True, kw_only=True):
     """A claim's name and, below it, the proof's word."""
 
     y: int
@@ -364,8 +355,7 @@ class HeatRow:
     sign: str
 
 
-@dataclass(frozen=True, kw_only=True)
-class Heat:
+class Heat(Struct, frozen=True, kw_only=True):
     """A whole heat map."""
 
     cluster: str

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from dra_fleet.kubernetes.cel import CelInvalid
 from dra_fleet.proof.demand.asks import claim_ask, class_objects, drivers_named
@@ -28,8 +29,7 @@ if TYPE_CHECKING:
     from dra_fleet.review.running import Running, WasPool
 
 
-@dataclass(frozen=True, kw_only=True)
-class PoolContext:
+class PoolContext(Struct, frozen=True, kw_only=True):
     """Context of a pool: its earlier state, running nodes, engine steps, the map by cluster."""
 
     was: Was
@@ -131,8 +131,7 @@ def _taint(key: str, value: str, effect: str) -> str:
     return f"{key}={value}:{effect}" if value else f"{key}:{effect}"
 
 
-@dataclass(frozen=True, kw_only=True)
-class Offered:
+class Offered(Struct, frozen=True, kw_only=True):
     """A cluster's nodes by pool, its sorts of pod, and what becomes of devices when pods are placed."""
 
     cluster: ClusterPlan

@@ -7,9 +7,10 @@ import shlex
 import subprocess
 import tempfile
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Protocol, Self
+
+from msgspec import Struct
 
 from dra_fleet.core.findings.engine_events import streaming_environment
 from dra_fleet.core.interrupts import heeding_interrupts
@@ -30,8 +31,7 @@ PLAN: Final = "plan.json"
 _STEP: Final = '"resourcePreEvent"'
 
 
-@dataclass(frozen=True, kw_only=True)
-class PreviewCommand:
+class PreviewCommand(Struct, frozen=True, kw_only=True):
     """Preview command of the engine.
 
     Attributes:
@@ -184,8 +184,7 @@ class ReviewStep(Protocol):
         ...
 
 
-@dataclass(frozen=True, kw_only=True)
-class ReviewRequest:
+class ReviewRequest(Struct, frozen=True, kw_only=True):
     """A request for a review.
 
     Attributes:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
 
+from msgspec import Struct, field
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from dra_fleet import clouds
@@ -131,8 +131,7 @@ _SAVE = "docs/review.md says what such a file holds; `--running clusters` asks t
 Object = dict[str, Any]
 
 
-@dataclass(frozen=True, kw_only=True)
-class WasPool:
+class WasPool(Struct, frozen=True, kw_only=True):
     """A pool as it was. `machine` None: the catalogue does not know it. `advertise` None: no one reports."""
 
     machine_name: str
@@ -143,8 +142,7 @@ class WasPool:
     advertise: Advertiser | None = None
 
 
-@dataclass(frozen=True, kw_only=True)
-class WasCluster:
+class WasCluster(Struct, frozen=True, kw_only=True):
     """A cluster as it was; its workloads with their copies and namespaces."""
 
     kubernetes: str
@@ -154,8 +152,7 @@ class WasCluster:
     namespaces: Mapping[str, str]
 
 
-@dataclass(frozen=True, kw_only=True)
-class Was:
+class Was(Struct, frozen=True, kw_only=True):
     """The fleet as it was.
 
     Attributes:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
 
 import yaml
+from msgspec import Struct
 from pydantic_core import to_json
 
 from dra_fleet.core.findings.errors import KEY
@@ -32,8 +32,7 @@ _PART = re.compile(r"\[(\d+)\]|([^.\[\]]+)")
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
-@dataclass(frozen=True, kw_only=True)
-class StackText:
+class StackText(Struct, frozen=True, kw_only=True, dict=True):
     """A file that contains the reviewed fleet.
 
     Attributes:

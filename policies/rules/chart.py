@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import TYPE_CHECKING, Final
+
+from msgspec.structs import replace
 
 from dra_fleet.drivers.common.value_checks import check_values
 from dra_fleet.kubernetes.minors import kubernetes_facts

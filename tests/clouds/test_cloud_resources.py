@@ -1,6 +1,5 @@
 import subprocess
 import sys
-from dataclasses import MISSING, fields
 from typing import Any
 
 import pytest
@@ -11,17 +10,16 @@ from dra_fleet.clouds.resources import CloudResources
 from dra_fleet.core.declared.resources import Resource, Stack
 from dra_fleet.policy.reading.clouds import all_resources
 
-QUESTIONS = [question.name for question in fields(CloudResources)]
+QUESTIONS = CloudResources.__struct_fields__
 CLOUDS = [pytest.param(found, id=str(number)) for number, found in enumerate(all_resources())]
 EMPTY = Resource(type="made-up:index:Thing", name="thing", read=dict)
 
 
 @pytest.mark.parametrize("question", QUESTIONS)
 def test_a_cloud_without_an_answer_is_reported_with_the_question(question: str) -> None:
-    assert next(each for each in fields(CloudResources) if each.name == question).default is MISSING
     known = all_resources()[0]
     others: dict[str, Any] = {name: getattr(known, name) for name in QUESTIONS if name != question}
-    with pytest.raises(TypeError, match=rf"missing 1 required keyword-only argument: '{question}'$"):
+    with pytest.raises(TypeError, match=rf"Missing required argument '{question}'$"):
         CloudResources(**others)
 
 

@@ -1,7 +1,7 @@
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from dra_fleet.clusters.unfinished import RELEASE, Unfinished, releases, settled, unfinished
 

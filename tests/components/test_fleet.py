@@ -1,8 +1,8 @@
-import dataclasses
 from pathlib import Path
 
 import pulumi
 import pytest
+from msgspec.structs import replace
 
 from components.fleet import Outputs, build
 from dra_fleet.fleet import read_stack_file
@@ -91,7 +91,7 @@ def test_a_workload_follows_its_templates_name(recorder: Recorder) -> None:
 def test_a_production_cluster_refuses_to_be_destroyed_but_its_parts_may_change(
     environment: str, protected: bool, recorder: Recorder
 ) -> None:
-    declare(recorder, dataclasses.replace(lab(), environment=environment))
+    declare(recorder, replace(lab(), environment=environment))
     assert bool(recorder.only(CLUSTER).protect) is protected
     assert not any(entry.protect for entry in objects(recorder))
 
@@ -100,9 +100,9 @@ def test_a_missing_secret_stops_the_program_before_any_resource(recorder: Record
     plan = lab()
     key = "labKubeconfig"
     first = plan.clusters[0]
-    second = dataclasses.replace(first, name="second", kubeconfig=KubeconfigSecret(secret=key))
+    second = replace(first, name="second", kubeconfig=KubeconfigSecret(secret=key))
     with pytest.raises(AssertionError, match="the program asked for the secret labKubeconfig"):
-        declare(recorder, dataclasses.replace(plan, clusters=(first, second)))
+        declare(recorder, replace(plan, clusters=(first, second)))
     assert recorder.registrations == {}
 
 

@@ -4,10 +4,10 @@ import importlib
 import sys
 from collections.abc import Generator
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from dra_fleet import clouds, drivers
 from dra_fleet.drivers.common.facts import driver_facts

@@ -4,11 +4,11 @@ import shutil
 import subprocess
 import sysconfig
 import venv
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from dra_fleet.fleet import parse
 from dra_fleet.fleet.plan import make_plan

@@ -5,8 +5,10 @@ import random
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Final
+
+from msgspec.structs import replace
 
 from dra_fleet.clusters.client import KubeApi, Object, carries
 from dra_fleet.fleet import parse

@@ -5,9 +5,11 @@ place, and each rule uses its first break that is still reported beside all the 
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from dra_fleet.policy import pack
 from dra_fleet.policy.checking import check

@@ -2,12 +2,12 @@
 
 import base64
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, cast
 
 import pulumi
 import yaml
+from msgspec.structs import replace
 
 from components.fleet import build
 from dra_fleet.clouds.gke.settings import GkeClusterSettings

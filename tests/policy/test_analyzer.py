@@ -1,11 +1,11 @@
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any, cast
 
 import grpc
 import pytest
 from google.protobuf import empty_pb2, json_format
 from google.protobuf.struct_pb2 import Struct
+from msgspec.structs import replace
 from pulumi.runtime.proto import analyzer_pb2
 
 from dra_fleet.clouds.gke import TRIPLE

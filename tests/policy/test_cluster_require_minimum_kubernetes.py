@@ -1,8 +1,8 @@
-from dataclasses import replace
 from pathlib import Path
 
 import pulumi
 import pytest
+from msgspec.structs import replace
 
 from components.clouds import resolve
 from dra_fleet import clouds

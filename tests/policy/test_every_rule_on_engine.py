@@ -1,9 +1,9 @@
 import sys
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from dra_fleet.core.declared.values import REDACTED
 from dra_fleet.policy import pack

@@ -1,10 +1,10 @@
 import json
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
 import pytest
+from msgspec.structs import replace
 from typer.testing import CliRunner
 
 from dra_fleet.cli.main import app

@@ -1,9 +1,9 @@
 import copy
-from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
 import pytest
+from msgspec.structs import replace
 
 from dra_fleet.clouds.gke import NO_PLUGIN
 from dra_fleet.policy import pack

@@ -1,8 +1,8 @@
 import copy
-from dataclasses import replace
 from typing import Final
 
 import pytest
+from msgspec.structs import replace
 
 from dra_fleet.core.declared.values import Secret
 from dra_fleet.policy import pack

@@ -1,8 +1,8 @@
 import random
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from dra_fleet import drivers
 from dra_fleet.proof.answer.workloads import check

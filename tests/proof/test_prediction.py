@@ -1,10 +1,10 @@
 # ruff: noqa: E501, ISC004 - messages are written as they are reported
 import json
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from dra_fleet.clouds.eks.karpenter import predicted_devices
 from dra_fleet.clouds.gke.plan import gke_devices

@@ -189,7 +189,7 @@ class Deleting:
         return asked if len(self._simulator.asked_for) < 3 else None
 
 
-class Stack(StackState):
+class Stack(StackState, frozen=True):
     """A stack's state with operations that were cut off."""
 
     def export(self) -> dict[str, Any]:

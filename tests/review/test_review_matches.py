@@ -1,7 +1,7 @@
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from dra_fleet.review.assemble import make_review
 from dra_fleet.review.events import EngineStep

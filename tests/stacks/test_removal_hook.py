@@ -1,11 +1,11 @@
 import asyncio
-from dataclasses import replace
 from typing import Any, Self
 from unittest.mock import Mock
 
 import psutil
 import pulumi
 import pytest
+from msgspec.structs import replace
 
 from dra_fleet.clusters.client import KubeApi
 from dra_fleet.fleet import parse

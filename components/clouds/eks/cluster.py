@@ -6,11 +6,12 @@ Nothing secret gets into the state: the kubeconfig asks `aws eks get-token` for 
 from __future__ import annotations
 
 import ipaddress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import pulumi
 import pulumi_aws
+from msgspec.structs import replace
 from pulumi_aws import ec2, eks, iam
 from typing_extensions import override
 

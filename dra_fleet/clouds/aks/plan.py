@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from dra_fleet import drivers
 from dra_fleet.clouds.aks import CLOUD
@@ -34,8 +36,7 @@ if TYPE_CHECKING:
     from dra_fleet.model.plan import ChartValues, PoolPlan
 
 
-@dataclass(frozen=True, kw_only=True)
-class NameRule:
+class NameRule(Struct, frozen=True, kw_only=True):
     """A resource type's rule: at most `limit` characters, and what is to be omitted of a name."""
 
     limit: int

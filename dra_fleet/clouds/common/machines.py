@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
+
+from msgspec import Struct, field
 
 from dra_fleet import clouds, drivers
 from dra_fleet.core.findings.errors import under
@@ -46,8 +47,7 @@ def short_hash(text: str) -> str:
     return digits
 
 
-@dataclass(frozen=True, kw_only=True)
-class ReservedLabels:
+class ReservedLabels(Struct, frozen=True, kw_only=True):
     """The labels that a cloud keeps to itself.
 
     Attributes:

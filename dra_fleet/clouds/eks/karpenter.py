@@ -6,8 +6,9 @@ Source: https://karpenter.sh/docs/ and https://github.com/aws/karpenter-provider
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
+
+from msgspec.structs import replace
 
 from dra_fleet.clouds.eks.facts import eks_facts
 from dra_fleet.model.plan import ReleasePlan

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from dra_fleet import drivers
 from dra_fleet.clusters.pending.state import (
@@ -36,8 +38,7 @@ REGISTRY = "plugins_registry"
 SHOWN_HOLDERS = 4
 
 
-@dataclass(frozen=True, kw_only=True)
-class PendingRequest:
+class PendingRequest(Struct, frozen=True, kw_only=True):
     """A request, or one of its alternatives, with its class."""
 
     name: str

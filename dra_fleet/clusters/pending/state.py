@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter, defaultdict
-from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cached_property
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from dra_fleet.fleet.queueing.kueue import API as QUEUE_API
 from dra_fleet.kubernetes.cel import CelDevice, asked, clauses, environment, judgeable_clauses
@@ -30,8 +32,7 @@ NOT_BY_KARPENTER = "Failed to schedule pod, "
 """Start of Karpenter's events about pods for which it makes no node; the scheduler's have the same reason."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class ClusterState:
+class ClusterState(Struct, frozen=True, kw_only=True, dict=True):
     """Raw objects as the API gave them.
 
     Attributes:
@@ -220,8 +221,7 @@ def claim_names(pod: Object) -> list[str]:
     return [name for name in [*names, extended] if name]
 
 
-@dataclass(frozen=True, kw_only=True)
-class LocatedDevice:
+class LocatedDevice(Struct, frozen=True, kw_only=True):
     """A published device and where it is."""
 
     driver: str
@@ -239,8 +239,7 @@ class LocatedDevice:
         return f"{self.pool}/{self.name}"
 
 
-@dataclass(frozen=True, kw_only=True)
-class FalseClause:
+class FalseClause(Struct, frozen=True, kw_only=True):
     """The first clause that does not hold on a device, and how many hold."""
 
     device: LocatedDevice
@@ -372,8 +371,7 @@ class Cause(StrEnum):
     OTHER = "other"
 
 
-@dataclass(frozen=True)
-class WaitingReason:
+class WaitingReason(Struct, frozen=True):
     """Reason why a pod waits: the cause, and a sentence that names the change to make."""
 
     cause: Cause

@@ -11,10 +11,11 @@ import re
 import zlib
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, cast
 from urllib.parse import unquote
+
+from msgspec import Struct
 
 from dra_fleet.core.declared.values import Value
 from dra_fleet.core.facts import read
@@ -189,8 +190,7 @@ _OPTION: Final = re.compile(r"(?<!\S)--?(?P<name>[A-Za-z][\w-]{1,128})(?:=|\s+)[
 _BASIC: Final = re.compile(r"[^\s:]+:\S+")
 
 
-@dataclass(frozen=True)
-class HeldCredential:
+class HeldCredential(Struct, frozen=True):
     """A credential.
 
     Attributes:

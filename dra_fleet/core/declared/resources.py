@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
+
+from msgspec import Struct, field
 
 from dra_fleet.core.declared.values import Missing, Value
 
@@ -13,8 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
 
-@dataclass(kw_only=True)
-class Provider:
+class Provider(Struct, kw_only=True, dict=True):
     """The provider that makes a resource."""
 
     type: str
@@ -28,8 +28,7 @@ class Provider:
         return self.read()
 
 
-@dataclass(kw_only=True)
-class Resource:
+class Resource(Struct, kw_only=True, eq=False, dict=True):
     """A resource as the program declares it.
 
     Attributes:
@@ -58,7 +57,7 @@ class Resource:
     read_outputs: Callable[[], Mapping[str, object]] | None = None
     unknowns: dict[str, None] = field(default_factory=dict[str, None])
     at: tuple[str | int, ...] = ()
-    remembered: dict[str, object] = field(default_factory=dict[str, object], compare=False, repr=False)
+    remembered: dict[str, object] = field(default_factory=dict[str, object])
 
     @cached_property
     def properties(self) -> Value:
@@ -87,8 +86,7 @@ class Resource:
         return f"{self.name} ({self.type})"
 
 
-@dataclass(kw_only=True)
-class Stack:
+class Stack(Struct, kw_only=True, eq=False, dict=True):
     """Every resource of a program, in the order of registration.
 
     Attributes:
@@ -96,7 +94,7 @@ class Stack:
     """
 
     resources: Sequence[Resource]
-    expanded: Stack | None = field(default=None, compare=False, repr=False)
+    expanded: Stack | None = None
 
     def of(self, types: re.Pattern[str]) -> list[Resource]:
         """Return the resources whose whole type matches."""

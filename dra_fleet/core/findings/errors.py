@@ -6,8 +6,9 @@ import difflib
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Literal, cast
+
+from msgspec import Struct, field
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -48,8 +49,7 @@ def message_of(error: ErrorDetails) -> str:
     return f"must be {name}" if name else _PYDANTICS.get(error["type"]) or _SHOULD.sub("must ", text)
 
 
-@dataclass(frozen=True, kw_only=True, order=True)
-class Refusal:
+class Refusal(Struct, frozen=True, kw_only=True, order=True):
     """Reason why a value is rejected.
 
     Attributes:
@@ -67,8 +67,7 @@ class Refusal:
     fix: str = ""
 
 
-@dataclass(frozen=True, kw_only=True, order=True)
-class SettingsError(Refusal):
+class SettingsError(Refusal, frozen=True, kw_only=True, order=True):
     """An error in a stack file.
 
     `path`: from the file's root, such as `dra-fleet:fleet.clusters.lab.pools.a100.machine`.
@@ -87,8 +86,7 @@ class SettingsError(Refusal):
         )
 
 
-@dataclass()
-class Findings:
+class Findings(Struct):
     """Findings so far."""
 
     errors: list[SettingsError] = field(default_factory=list[SettingsError])
@@ -288,8 +286,7 @@ def _masked(value: object) -> object:
 Level = Literal["ok", "warning", "unchecked", "problem"]
 
 
-@dataclass(frozen=True, kw_only=True)
-class PreflightFinding:
+class PreflightFinding(Struct, frozen=True, kw_only=True):
     """Result of one check. `problem`: `pulumi up` would fail. `unchecked`: there was no answer."""
 
     level: Level
@@ -298,8 +295,7 @@ class PreflightFinding:
     fix: str = ""
 
 
-@dataclass(frozen=True, kw_only=True)
-class ReportedViolation:
+class ReportedViolation(Struct, frozen=True, kw_only=True):
     """A policy violation as the engine reported it."""
 
     rule: str

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
+
+from msgspec import Struct, field
 
 if TYPE_CHECKING:
     from dra_fleet.core.findings.errors import Refusal
@@ -12,8 +13,7 @@ if TYPE_CHECKING:
 Severity = Literal["error", "warning"]
 
 
-@dataclass(frozen=True, kw_only=True, order=True)
-class FileFinding:
+class FileFinding(Struct, frozen=True, kw_only=True, order=True):
     """An `error` or a `warning`. `line` and `column` count from 1.
 
     `clusters`: where it is so; empty where it is so on all that were looked at. `rule`: what kind it is, by
@@ -53,8 +53,7 @@ Found = dict[FileFinding, None]
 """Findings in the order in which they were made, each once."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Subject:
+class Subject(Struct, frozen=True, kw_only=True):
     """A part of a document that is checked, and where its findings go.
 
     Args:

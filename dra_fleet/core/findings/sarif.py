@@ -6,9 +6,10 @@ It knows nothing of who found what. Format: https://docs.oasis-open.org/sarif/sa
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Literal
 from urllib.parse import quote
+
+from msgspec import Struct, field
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -20,8 +21,7 @@ _SECURITY: Final = {"critical": "9.5", "high": "8.0", "medium": "5.5", "low": "2
 """Severities as code scanning's `security-severity`, in the middle of each of its bands."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class SarifRule:
+class SarifRule(Struct, frozen=True, kw_only=True):
     """A rule that may have results. `severity` is one of critical, high, medium, low; empty for none."""
 
     name: str
@@ -33,8 +33,7 @@ class SarifRule:
     tags: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, kw_only=True)
-class SarifResult:
+class SarifResult(Struct, frozen=True, kw_only=True):
     """A SARIF result.
 
     Attributes:
@@ -56,8 +55,7 @@ class SarifResult:
     baseline: Literal["new", "unchanged"] | None = None
 
 
-@dataclass(frozen=True, kw_only=True)
-class SarifRun:
+class SarifRun(Struct, frozen=True, kw_only=True):
     """A SARIF run: the tool and its success.
 
     Attributes:

@@ -6,10 +6,10 @@ Source: https://github.com/ROCm/k8s-gpu-dra-driver, `helm-charts-k8s`.
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, Final
 
+from msgspec.structs import replace
 from typing_extensions import override
 
 from dra_fleet.core.facts import Entry, Fact, read

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import partial
 from ipaddress import ip_address, ip_interface
 from typing import TYPE_CHECKING, Any, Final, Literal, cast
 
+from msgspec import Struct
 from pydantic import Field
 
 from dra_fleet.core.facts import Entry, Fact
@@ -107,8 +107,7 @@ def _network(text: str) -> bool:
     return "/" in text and _reads(ip_interface, text)
 
 
-@dataclass(frozen=True, kw_only=True)
-class FieldType:
+class FieldType(Struct, frozen=True, kw_only=True):
     """A type of parameter fields.
 
     Attributes:

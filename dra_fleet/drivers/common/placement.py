@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import product
 from typing import TYPE_CHECKING, Any, Final
+
+from msgspec import Struct
 
 from dra_fleet.core.findings.errors import Refusal, shown
 from dra_fleet.drivers.common.values import merged, nested, value_at
@@ -225,8 +226,7 @@ def _bare(root: str) -> str:
 _ABSENT = object()
 
 
-@dataclass(frozen=True, kw_only=True)
-class PluginPods:
+class PluginPods(Struct, frozen=True, kw_only=True):
     """Node requirements and tolerations of a plugin's pods.
 
     Attributes:

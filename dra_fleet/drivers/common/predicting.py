@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from dra_fleet.kubernetes.cel import ONE_OF, UNKNOWN, CelDevice
 from dra_fleet.model.nodes import NodeDevice, Object, Origin, Published
@@ -18,8 +20,7 @@ if TYPE_CHECKING:
     from dra_fleet.model.settings import DescribedDevices, VersionValue
 
 
-@dataclass(frozen=True, kw_only=True)
-class KnownDevice:
+class KnownDevice(Struct, frozen=True, kw_only=True, dict=True):
     """A known device.
 
     Attributes:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, cast
 
+from msgspec import Struct
 from pydantic import ValidationError
 
 from dra_fleet.core.findings.errors import Refusal, choices, message_of, mistyped, nearest, shown
@@ -328,8 +328,7 @@ def _shape(shape: re.Pattern[str], words: str) -> Callable[[object], Iterator[Wr
     return named(lambda text: None if shape.fullmatch(text) else words, words)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Kind:
+class Kind(Struct, frozen=True, kw_only=True):
     """A type of chart values.
 
     Attributes:

@@ -7,10 +7,11 @@ Source: https://github.com/kubernetes-sigs/dra-example-driver, deployments/helm 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Final, cast
 
+from msgspec import Struct
+from msgspec.structs import replace
 from typing_extensions import override
 
 from dra_fleet.core.findings.errors import Refusal
@@ -57,8 +58,7 @@ _SHARED = {"allowMultipleAllocations": True}
 _BANDWIDTH = {"default": "1G", "validRange": {"min": "100M", "max": "100G", "step": "1M"}}
 
 
-@dataclass(frozen=True, kw_only=True)
-class Options:
+class Options(Struct, frozen=True, kw_only=True):
     """Options at the driver's start.
 
     Attributes:

@@ -9,8 +9,9 @@ The catalogue has the attributes of each version.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from dra_fleet.drivers.nvidia import facts as nvidia_facts
 from dra_fleet.kubernetes.cel.semver import as_semver
@@ -44,8 +45,7 @@ class MigLayoutImpossible(ValueError):  # noqa: N818 - a state of hardware, not 
     """A MIG layout that this GPU cannot have; the message says why."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class GpuOnHost:
+class GpuOnHost(Struct, frozen=True, kw_only=True):
     """A physical or virtual GPU of a machine.
 
     Args:
@@ -68,16 +68,14 @@ class GpuOnHost:
     mig: tuple[tuple[str, int], ...] | None = None
 
 
-@dataclass(frozen=True, kw_only=True)
-class PartitionPlacement:
+class PartitionPlacement(Struct, frozen=True, kw_only=True):
     """A partition and the memory slice it starts at."""
 
     profile: MigProfile
     start: int
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Discovery:
+class _Discovery(Struct, frozen=True, kw_only=True):
     """Properties of every device that depend on the drivers' versions.
 
     `names`: the attributes that this version of the DRA driver knows.

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
+
+from msgspec.structs import replace
 
 from dra_fleet.drivers.common.predicting import known_device
 from dra_fleet.drivers.common.values import value_at

@@ -5,8 +5,9 @@ Source: https://github.com/kubernetes/enhancements/tree/master/keps/sig-scheduli
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from dra_fleet import clouds, drivers
 from dra_fleet.core.findings.errors import Refusal, shown

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
+
+from msgspec import Struct
 
 from dra_fleet import clouds, drivers
 from dra_fleet.clouds.offers import check_own_catalogue
@@ -97,8 +98,7 @@ def make_plan(settings: FleetSettings, *, any_version: bool = False) -> FleetPla
     )
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Shared:
+class _Shared(Struct, frozen=True, kw_only=True):
     """Values that all clusters share."""
 
     classes: Mapping[str, DeviceClassSpec]

@@ -9,9 +9,10 @@ https://github.com/kubernetes/apiserver/blob/v0.36.3/pkg/cel/environment/base.go
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
 
 from dra_fleet.kubernetes.cel import semver
 from dra_fleet.kubernetes.devices.quantity import Quantity
@@ -191,8 +192,7 @@ _LINE = re.compile(r"(?:(?P<receiver>\S.*?) \.)?(?P<name>[\w.@<>=]+?)\((?P<argum
 _MESSAGE = re.compile(rf"\b({'|'.join(MESSAGES)})\b")
 
 
-@dataclass(frozen=True)
-class Signature:
+class Signature(Struct, frozen=True):
     """An overload: its types in the evaluator's notation, with the receiver first."""
 
     identity: str

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, replace
 from enum import Enum
 from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 from weakref import WeakValueDictionary
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from dra_fleet.kubernetes.cel import declarations
 from dra_fleet.kubernetes.devices.quantity import Quantity
@@ -37,8 +39,7 @@ Between = tuple[str, str, Fraction, Fraction]
 _LISTS = ("ints", "bools", "strings", "versions")
 
 
-@dataclass(frozen=True, eq=False)
-class CelDevice:
+class CelDevice(Struct, frozen=True, eq=False, dict=True, weakref=True):
     """The input of a selector: a device's attributes and capacity by domain and id.
 
     Attributes:

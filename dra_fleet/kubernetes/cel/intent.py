@@ -6,9 +6,10 @@ reads.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
+
+from msgspec import Struct
 
 from dra_fleet.kubernetes.cel import evaluator, lookups, minors, syntax
 
@@ -68,8 +69,7 @@ class Bound(NamedTuple):
     """A quantity or a version, as written."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Asked:
+class Asked(Struct, frozen=True, kw_only=True):
     """The reads of an expression.
 
     Attributes:

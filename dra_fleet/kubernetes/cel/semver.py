@@ -7,8 +7,9 @@ github.com/blang/semver/v4.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from functools import lru_cache
+
+from msgspec import Struct
 
 _NUMBER = r"0|[1-9][0-9]*"
 _TEXT = re.compile(
@@ -20,8 +21,7 @@ _LARGEST = 2**64 - 1
 _PARTS = 3
 
 
-@dataclass(frozen=True)
-class Semver:
+class Semver(Struct, frozen=True):
     """A version without its build metadata, which orders nothing."""
 
     numbers: tuple[int, int, int]

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import Final, Literal
+
+from msgspec import Struct
 
 _WORDS = (
     (re.compile(r"^[A-Z_]+: (?=ERROR:)| \[[A-Z_]+\]$"), ""),
@@ -36,8 +37,7 @@ _RUNTIME = (
 Outcome = Literal["true", "false", "error", "unknown"]
 
 
-@dataclass(frozen=True)
-class CelVerdict:
+class CelVerdict(Struct, frozen=True):
     """A verdict: true, false, a run-time error with its message, or unknown."""
 
     outcome: Outcome

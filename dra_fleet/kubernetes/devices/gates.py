@@ -6,9 +6,10 @@ without them and allocates something else than was asked for. Here each of them 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any, cast
+
+from msgspec import Struct
 
 from dra_fleet.kubernetes.devices.base import Problem, copied
 from dra_fleet.kubernetes.minors import kubernetes_facts
@@ -66,8 +67,7 @@ _Step = tuple[str, bool]
 """A key, and whether what follows it in a path is meant of each item below it."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Dropped:
+class Dropped(Struct, frozen=True, kw_only=True):
     """A field that the minor would not store."""
 
     path: str

@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass
 from enum import Enum
 from typing import Final, Literal
+
+from msgspec import Struct
 
 from dra_fleet.kubernetes.scheduling.taints import mapping, sequence, text
 
@@ -51,8 +52,7 @@ def some_labels(labels: Mapping[str, str], lacking: Collection[str] = ()) -> Lab
     return lambda key: labels.get(key, MissingLabel.ABSENT if key in lacking else MissingLabel.UNKNOWN)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Requirement:
+class Requirement(Struct, frozen=True, kw_only=True):
     """A requirement on a label or field of a node."""
 
     key: str
@@ -117,8 +117,7 @@ class Requirement:
         return found > bound if self.operator == "Gt" else found < bound
 
 
-@dataclass(frozen=True, kw_only=True)
-class Term:
+class Term(Struct, frozen=True, kw_only=True):
     """Demands of which a node must meet all; a term without any is met by none."""
 
     labels: tuple[Requirement, ...] = ()
@@ -152,8 +151,7 @@ def selects(node_selector: object, labels: Labels, name: LabelValue) -> Answer:
     return _any(Term.of(term).matches(labels, name) for term in terms)
 
 
-@dataclass(frozen=True, kw_only=True)
-class RequiredNodeAffinity:
+class RequiredNodeAffinity(Struct, frozen=True, kw_only=True):
     """A pod's node requirements: `nodeSelector`, and the required part of its node affinity.
 
     Attributes:

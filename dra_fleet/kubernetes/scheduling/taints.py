@@ -6,8 +6,9 @@ Source: https://github.com/kubernetes/api/blob/v0.36.3/core/v1/toleration.go; ta
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal, cast
+
+from msgspec import Struct
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -31,8 +32,7 @@ KEEPING_OFF: Final = ("NoSchedule", "NoExecute")
 """Effects of taints that keep pods off; `PreferNoSchedule` keeps off no one."""
 
 
-@dataclass(frozen=True, kw_only=True, order=True)
-class Taint:
+class Taint(Struct, frozen=True, kw_only=True, order=True):
     """A taint of a node or a device. `effect`: empty where it is not known."""
 
     key: str
@@ -57,8 +57,7 @@ class Taint:
         return self.effect in KEEPING_OFF
 
 
-@dataclass(frozen=True, kw_only=True)
-class Toleration:
+class Toleration(Struct, frozen=True, kw_only=True):
     """A toleration of taints; an empty key with `Exists` covers every taint, no effect every effect."""
 
     key: str = ""

@@ -15,9 +15,11 @@ import subprocess
 import sys
 import tempfile
 import traceback
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeVar, cast, get_args
+
+from msgspec import Struct
+from msgspec.structs import asdict
 
 from dra_fleet.core.declared.resources import Resource, Stack
 from dra_fleet.core.declared.values import Secret
@@ -105,8 +107,7 @@ def find_apart(
     return _understood(folder, answer, found)
 
 
-@dataclass(frozen=True, kw_only=True)
-class ObjectFinding:
+class ObjectFinding(Struct, frozen=True, kw_only=True):
     """A custom rule's finding in an object of a file.
 
     Attributes:
@@ -307,7 +308,7 @@ def _description(rule: Rule) -> dict[str, object]:
     return {
         **{name: getattr(rule, name) for name in _TEXTS},
         "production": rule.production,
-        "parameters": [vars(parameter) for parameter in rule.parameters],
+        "parameters": [asdict(parameter) for parameter in rule.parameters],
         "production_parameters": rule.production_parameters,
         "checked_at_update": rule.checked_at_update,
         "needs_options": rule.needs_options,

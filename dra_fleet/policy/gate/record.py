@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
+
+from msgspec import Struct, field
 
 from dra_fleet.core.findings.engine_events import FIX, NoEngineEventsError, take_events
 from dra_fleet.core.findings.errors import ReportedViolation, reported_violation
@@ -32,8 +33,7 @@ _BY_URN: Final = (
 """Events that precede the summary."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Judgement:
+class Judgement(Struct, frozen=True, kw_only=True):
     """That a pack checked a resource, or with an empty URN the stack: by which rules, and which failed."""
 
     urn: str
@@ -43,8 +43,7 @@ class Judgement:
     failed: frozenset[str] = frozenset()
 
 
-@dataclass(kw_only=True)
-class Record:
+class Record(Struct, kw_only=True):
     """Record of the policy results in one run of the engine.
 
     Attributes:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import re
 import xml.etree.ElementTree as ET
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
+
+from msgspec import Struct
 
 from dra_fleet.core.findings.sarif import SarifResult, SarifRule, SarifRun, sarif
 from dra_fleet.fleet.stack_file import fleet_files
@@ -116,16 +117,14 @@ _NOT_THE_PROGRAM: Final = re.compile(r"(^|/)(\.\.|\.venv|venv|node_modules|site-
 _PROJECT_FILE: Final = "Pulumi.yaml"
 
 
-@dataclass(frozen=True)
-class SourceLine:
+class SourceLine(Struct, frozen=True):
     """A line of a file, by its path from the project's folder."""
 
     file: str
     line: int = 1
 
 
-@dataclass(frozen=True, kw_only=True)
-class Places:
+class Places(Struct, frozen=True, kw_only=True):
     """Known source lines of a project.
 
     Attributes:

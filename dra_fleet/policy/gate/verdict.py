@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, cast
+
+from msgspec import Struct
+from msgspec.structs import asdict, replace
 
 from dra_fleet.core.findings.errors import ENDINGS
 from dra_fleet.core.yaml_text import Unreadable, read_json_file
@@ -45,8 +47,7 @@ FOUND: Final = 1
 _STOPPING: Final[frozenset[Level | None]] = frozenset({"mandatory", "remediate"})
 
 
-@dataclass(frozen=True, kw_only=True)
-class GateFinding:
+class GateFinding(Struct, frozen=True, kw_only=True):
     """A violation with the level that counts: the gate's own, whatever the policy config made of it.
 
     Attributes:
@@ -74,8 +75,7 @@ class GateFinding:
         return self.rule if self.pack == pack.NAME else f"{self.pack}/{self.rule}"
 
 
-@dataclass(frozen=True, kw_only=True)
-class GateVerdict:
+class GateVerdict(Struct, frozen=True, kw_only=True):
     """Result of a gate.
 
     Attributes:
@@ -149,8 +149,7 @@ class GateVerdict:
         }
 
 
-@dataclass(frozen=True, kw_only=True)
-class Expected:
+class Expected(Struct, frozen=True, kw_only=True):
     """Rules that must have run: this pack's mandatory rules in the preset, except those exempt by name."""
 
     preset: Preset
@@ -271,14 +270,14 @@ def _finding(violation: ReportedViolation, expected: Expected) -> GateFinding:
 
 
 def _plain(finding: GateFinding) -> dict[str, object]:
-    shown: dict[str, object] = {**vars(finding), "exempted": None}
+    shown: dict[str, object] = {**asdict(finding), "exempted": None}
     if finding.exempted is not None:
         shown["exempted"] = _plain_exemption(finding.exempted)
     return shown
 
 
 def _plain_exemption(exemption: Exemption) -> dict[str, str]:
-    return {name: str(value) for name, value in vars(exemption).items()}
+    return {name: str(value) for name, value in asdict(exemption).items()}
 
 
 def incomplete(

@@ -6,8 +6,9 @@ values. If a rule needs one of these, it counts as unknown, or the rule as not e
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
+
+from msgspec.structs import replace
 
 from dra_fleet.core.declared.resources import Provider, Resource
 from dra_fleet.core.findings.errors import ReportedViolation

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal, cast
+
+from msgspec import Struct
 
 from dra_fleet import drivers
 from dra_fleet.core.declared.values import Value
@@ -37,8 +38,7 @@ SOCKETS: Final = "/var/lib/kubelet/device-plugins"
 """Directory where device plugins register with the kubelet."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Advertiser:
+class Advertiser(Struct, frozen=True, kw_only=True):
     """Something that reports the scheduler of the devices of nodes.
 
     Attributes:

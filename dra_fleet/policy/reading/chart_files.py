@@ -10,10 +10,11 @@ import lzma
 import tarfile
 import zlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from functools import cache, cached_property
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Final, cast
+
+from msgspec import Struct, field
 
 from dra_fleet.core.declared.values import Missing, Value
 from dra_fleet.core.yaml_text import MAX_BYTES, Unreadable, read_documents
@@ -27,8 +28,7 @@ _MOST_BYTES: Final = 8 * MAX_BYTES
 _READ: Final = (".yaml", ".yml", ".tpl", ".tgz", ".json")
 
 
-@dataclass(frozen=True, kw_only=True)
-class SubChart:
+class SubChart(Struct, frozen=True, kw_only=True):
     """A chart that another one installs.
 
     Attributes:
@@ -44,8 +44,7 @@ class SubChart:
     enabled: bool
 
 
-@dataclass(frozen=True, kw_only=True)
-class ChartFiles:
+class ChartFiles(Struct, frozen=True, kw_only=True, dict=True):
     """The files of a chart by their paths in it; none if it is not at hand."""
 
     files: Mapping[str, bytes] = field(default_factory=dict[str, bytes])

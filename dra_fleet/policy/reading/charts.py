@@ -7,9 +7,10 @@ they are, like those of any other program.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
+
+from msgspec import Struct
 
 from dra_fleet import drivers
 from dra_fleet.clouds.pools import steps
@@ -44,8 +45,7 @@ def own_name(chart: str) -> str:
     return last if packed is None else packed["name"]
 
 
-@dataclass(frozen=True, kw_only=True)
-class ChartForm:
+class ChartForm(Struct, frozen=True, kw_only=True):
     """A resource type that installs charts. Paths are dotted; `*` stands for each item of a list.
 
     Attributes:
@@ -175,8 +175,7 @@ _DEEPEST: Final = 5
 """Charts in charts in charts."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class ChartRelease:
+class ChartRelease(Struct, frozen=True, kw_only=True, dict=True):
     """An installed chart; values are read at first use.
 
     Attributes:

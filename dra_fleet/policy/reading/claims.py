@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Final
+
+from msgspec import Struct
 
 from dra_fleet import drivers
 from dra_fleet.drivers.divided_devices import DeviceSelection
@@ -31,8 +32,7 @@ _DRIVER: Final = re.compile(r"""device\.driver == ['"]([^'"]+)['"]""")
 _UNKNOWN_DRIVERS: Final = ("other.invalid", "another.invalid")
 
 
-@dataclass(frozen=True, kw_only=True)
-class ClassDemand:
+class ClassDemand(Struct, frozen=True, kw_only=True):
     """A demand for devices of a class: a request or one of its alternatives.
 
     Attributes:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Final
+
+from msgspec import Struct
 
 from dra_fleet import clouds
 from dra_fleet.clouds.resources import VersionField
@@ -41,8 +42,7 @@ CLUSTERS = any_of(lambda resources: [resources.clusters])
 """The clouds' own control planes."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class KubernetesVersion:
+class KubernetesVersion(Struct, frozen=True, kw_only=True):
     """A version as any of the clouds writes it: 1.34, v1.34.9, 1.35.8-gke.1036000, 1.34.1-aliyun.1."""
 
     major_number: int

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Final, cast
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from dra_fleet.core.declared.resources import Resource, Stack
 from dra_fleet.core.declared.values import Missing, Secret, Value
@@ -34,8 +36,7 @@ _REFERENCE: Final = frozenset({"apiVersion", "kind", "name", "namespace", "uid",
 _OWN_FIELDS: Final = frozenset({"apiVersion", "kind", "metadata", "status"})
 
 
-@dataclass(frozen=True, kw_only=True)
-class Contents:
+class Contents(Struct, frozen=True, kw_only=True):
     """Contents of a resource.
 
     Attributes:

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, cast
 
 import yaml
+from msgspec import Struct, field
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -26,8 +26,7 @@ _CONSTANTS: Final = {"true": True, "false": False, "nil": None}
 _OPENING: Final = frozenset({"if", "range", "with", "define", "block"})
 
 
-@dataclass
-class _Node:
+class _Node(Struct):
     """A block: its keyword, its argument, and what is in it; text is a string."""
 
     keyword: str

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import ipaddress
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal, cast
 from urllib.parse import urlsplit
+
+from msgspec import Struct
 
 from dra_fleet.core.yaml_text import Unreadable, read_documents
 from dra_fleet.kubernetes.minors import kubernetes_facts
@@ -26,8 +27,7 @@ if TYPE_CHECKING:
     from dra_fleet.policy.rule import Settings
 
 
-@dataclass(frozen=True, kw_only=True)
-class Reached:
+class Reached(Struct, frozen=True, kw_only=True):
     """Cluster that a provider's settings identify.
 
     Attributes:
@@ -66,8 +66,7 @@ _KUBERNETES: Final = "kubernetes:"
 CLUSTER_TYPES: Final = re.compile(rf"{_OF_CLOUDS.pattern}|{OWN_CLUSTERS.pattern}")
 
 
-@dataclass(frozen=True, kw_only=True)
-class ClusterHome:
+class ClusterHome(Struct, frozen=True, kw_only=True):
     """A cluster as far as it is shown separately from others.
 
     Attributes:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
+
+from msgspec import Struct
 
 from dra_fleet import drivers
 from dra_fleet.kubernetes.scheduling.node_affinity import (
@@ -94,8 +95,7 @@ def tolerations(given: Value) -> list[Toleration]:
     return [Toleration.of({key: value.text or "" for key, value in item.entries}) for item in given.items]
 
 
-@dataclass(frozen=True, kw_only=True)
-class Tolerated:
+class Tolerated(Struct, frozen=True, kw_only=True):
     """Tolerations of a DaemonSet's pods, read at first use.
 
     Attributes:

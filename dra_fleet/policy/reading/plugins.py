@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from dra_fleet.kubernetes.scheduling.taints import Toleration
 from dra_fleet.policy.reading.charts import INSTALLED_TYPES, RELEASE_TYPES, releases
@@ -20,8 +21,7 @@ if TYPE_CHECKING:
     from dra_fleet.policy.reading.homes import Homes
 
 
-@dataclass(frozen=True, kw_only=True)
-class DriverPlugin:
+class DriverPlugin(Struct, frozen=True, kw_only=True):
     """The kubelet plugin of a DRA driver's chart."""
 
     release: ChartRelease
@@ -92,8 +92,7 @@ def is_on(installed: ChartRelease, switch: Switch) -> bool:
     return bool(given.text) if given.text is not None else given.flag is True  # to Helm, "false" is true
 
 
-@dataclass(frozen=True, kw_only=True)
-class InstalledOperator:
+class InstalledOperator(Struct, frozen=True, kw_only=True):
     """An operator's chart in a program."""
 
     release: ChartRelease

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 import shlex
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
+
+from msgspec import Struct
 
 from dra_fleet.core.declared.values import Value
 from dra_fleet.kubernetes.pod_templates import POD_TEMPLATES, pod_templates
@@ -24,8 +25,7 @@ POD_TYPES: Final = re.compile(
 """Every kind that is known to hold pods."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Container:
+class Container(Struct, frozen=True, kw_only=True):
     """A container of a pod, or an init container."""
 
     value: Value
@@ -36,8 +36,7 @@ class Container:
         return self.value.every("resources", "claims", "*", "name")
 
 
-@dataclass(frozen=True, kw_only=True)
-class PodSpec:
+class PodSpec(Struct, frozen=True, kw_only=True):
     """The spec of a pod."""
 
     resource: Resource
@@ -56,8 +55,7 @@ class PodSpec:
                 yield Container(value=container)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Program:
+class Program(Struct, frozen=True, kw_only=True):
     """Program of a container, as far as its command and arguments show it.
 
     Attributes:

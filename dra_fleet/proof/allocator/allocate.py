@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from itertools import permutations
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from dra_fleet.kubernetes.cel import environment
 from dra_fleet.proof.allocator import counters
@@ -118,8 +120,7 @@ def outcomes(
     return [replace(question, steps=Steps(most_steps)).answer(order)[0] for order in orders]
 
 
-@dataclass(frozen=True)
-class _Question:
+class _Question(Struct, frozen=True):
     """A pod's question about a node."""
 
     requested: Sequence[Object]

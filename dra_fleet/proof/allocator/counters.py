@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from dra_fleet.kubernetes.scheduling.node_affinity import all_labels, selects
 from dra_fleet.proof.allocator.inventory import PoolId
@@ -20,8 +22,7 @@ if TYPE_CHECKING:
 # https://kubernetes.io/docs/reference/command-line-tools-reference/feature-gates/.
 
 
-@dataclass(frozen=True, kw_only=True)
-class Features:
+class Features(Struct, frozen=True, kw_only=True):
     """The feature gates that change an allocation, and the behaviour of the minor's code.
 
     Attributes:

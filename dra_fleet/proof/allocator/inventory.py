@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from dra_fleet.kubernetes.cel import CelDevice
 from dra_fleet.kubernetes.devices.quantity import Quantity
@@ -39,16 +41,14 @@ class PoolId(NamedTuple):
     pool: str
 
 
-@dataclass(frozen=True)
-class CandidateNode:
+class CandidateNode(Struct, frozen=True):
     """The node a pod is tried on."""
 
     name: str
     labels: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
-@dataclass(frozen=True)
-class InUse:
+class InUse(Struct, frozen=True):
     """Devices in use by earlier pods.
 
     Attributes:
@@ -82,8 +82,7 @@ def in_thousandths(value: Amount) -> bool:
     return (value * 1000) % 1 == 0 and abs(value * 1000) <= LARGEST
 
 
-@dataclass(frozen=True)
-class Capacity:
+class Capacity(Struct, frozen=True, dict=True):
     """A published capacity, and the amounts of it that may be requested.
 
     Attributes:
@@ -127,8 +126,7 @@ def _optional(text: object) -> Amount | None:
     return None if text is None else amount(str(text))
 
 
-@dataclass(frozen=True, eq=False)
-class AllocatableDevice:
+class AllocatableDevice(Struct, frozen=True, eq=False, dict=True):
     """A published device.
 
     Attributes:
@@ -200,8 +198,7 @@ def _counters(published: Object) -> dict[str, Amount]:
     return {name: amount(str(counter["value"])) for name, counter in published.items()}
 
 
-@dataclass(frozen=True, eq=False)
-class Slice:
+class Slice(Struct, frozen=True, eq=False, dict=True):
     """A ResourceSlice, read."""
 
     name: str
@@ -286,16 +283,14 @@ class Inventory:
         return index
 
 
-@dataclass(frozen=True)
-class _Index:
+class _Index(Struct, frozen=True):
     """Slices by node, and those that may concern any."""
 
     on_node: dict[str, list[Slice]] = field(default_factory=lambda: defaultdict(list))
     shared: list[Slice] = field(default_factory=list["Slice"])
 
 
-@dataclass(frozen=True)
-class Allocated:
+class Allocated(Struct, frozen=True):
     """A device allocated to a request.
 
     Attributes:
@@ -311,36 +306,31 @@ class Allocated:
     admin_access: bool = False
 
 
-@dataclass(frozen=True)
-class Allocation:
+class Allocation(Struct, frozen=True):
     """Every claim has its devices: one tuple per claim, in the order of its requests."""
 
     claims: tuple[tuple[Allocated, ...], ...]
 
 
-@dataclass(frozen=True)
-class NoFit:
+class NoFit(Struct, frozen=True):
     """The claims do not fit on this node; another node may do."""
 
     reason: str = "cannot allocate all claims"
 
 
-@dataclass(frozen=True)
-class Failure:
+class Failure(Struct, frozen=True):
     """The scheduler gives up on the pod for all nodes, with this message."""
 
     message: str
 
 
-@dataclass(frozen=True)
-class Undecided:
+class Undecided(Struct, frozen=True):
     """The answer depends on a value that is not known before the device exists."""
 
     message: str
 
 
-@dataclass(frozen=True)
-class TimedOut:
+class TimedOut(Struct, frozen=True):
     """The search took more steps than were allowed."""
 
     message: str = "timed out trying to allocate devices"

@@ -6,8 +6,9 @@ https://github.com/kubernetes/dynamic-resource-allocation/blob/v0.36.3/structure
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
+
+from msgspec import Struct, field
 
 from dra_fleet.proof.allocator import counters
 
@@ -27,8 +28,7 @@ if TYPE_CHECKING:
 Counters = dict[str, dict[str, "Amount"]]
 
 
-@dataclass(frozen=True, eq=False)
-class DevicePool:
+class DevicePool(Struct, frozen=True, eq=False):
     """A pool as one node sees it.
 
     Attributes:

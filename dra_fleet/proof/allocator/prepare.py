@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
 
 from dra_fleet.kubernetes.scheduling.taints import tolerations
 from dra_fleet.proof.allocator import capacity, constraints
@@ -24,8 +25,7 @@ MOST_DEVICES = 32
 """Devices one claim can hold."""
 
 
-@dataclass(frozen=True, eq=False)
-class ClaimDemand:
+class ClaimDemand(Struct, frozen=True, eq=False):
     """Demand of a claim: the alternatives of each request, of which one is enough."""
 
     name: str
@@ -34,8 +34,7 @@ class ClaimDemand:
     constraints: tuple[Constraint, ...]
 
 
-@dataclass(frozen=True, eq=False)
-class Preparation:
+class Preparation(Struct, frozen=True, eq=False):
     """Turns claims into demands on one node."""
 
     classes: Mapping[str, Object]

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
+
+from msgspec import Struct
 
 from dra_fleet.kubernetes.cel import CelInvalid, CelUnsupported
 from dra_fleet.proof.allocator import counters
@@ -21,8 +22,7 @@ if TYPE_CHECKING:
 Object = Mapping[str, Any]
 
 
-@dataclass(frozen=True)
-class Selector:
+class Selector(Struct, frozen=True):
     """A CEL expression and its place, for messages."""
 
     expression: str
@@ -37,8 +37,7 @@ class Slot(NamedTuple):
     alternative: int = 0
 
 
-@dataclass(frozen=True, eq=False)
-class Request:
+class Request(Struct, frozen=True, eq=False):
     """A request, or one of its alternatives.
 
     Attributes:
@@ -75,8 +74,7 @@ class Request:
         return all(any(one.tolerates(taint) for one in self.tolerations) for taint in device.taints)
 
 
-@dataclass(eq=False)
-class Demand:
+class Demand(Struct, eq=False):
     """A request with what it needs on one node: for ``All`` the devices are known beforehand."""
 
     request: Request

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+from msgspec import Struct
 
 from dra_fleet.proof.allocator import capacity
 from dra_fleet.proof.allocator.constraints import DistinctPerRequest
@@ -177,8 +178,7 @@ Results = tuple[tuple[Allocated, ...], ...]
 """Per claim what it gets."""
 
 
-@dataclass()
-class Steps:
+class Steps(Struct):
     """Devices that may still be tried; counted down, and shared by searches that one bound is set for."""
 
     left: int

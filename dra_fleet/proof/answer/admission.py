@@ -9,10 +9,11 @@ cohorts have no parents. Source: https://github.com/kubernetes-sigs/kueue/tree/v
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from dataclasses import dataclass
 from itertools import combinations, product
 from math import prod
 from typing import TYPE_CHECKING, Final, Literal
+
+from msgspec import Struct
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -27,8 +28,7 @@ MOST_STATES: Final = 64
 """States of a cluster whose placement is checked."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Admission:
+class Admission(Struct, frozen=True, kw_only=True, rename="camel"):
     """A queue's decision on a workload.
 
     Attributes:
@@ -43,8 +43,7 @@ class Admission:
     reason: str
 
 
-@dataclass(frozen=True, kw_only=True)
-class Admissions:
+class Admissions(Struct, frozen=True, kw_only=True):
     """Decisions of a cluster's queues.
 
     Attributes:
@@ -93,8 +92,7 @@ def admissions(queues: Sequence[QueuePlan], workloads: Iterable[WorkloadPlan]) -
     return Admissions(of=of, ends=tuple(sorted(ends, key=sorted)), followed=followed, stops=stops)
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Cohort:
+class _Cohort(Struct, frozen=True, kw_only=True):
     """Queues that lend each other what they do not use, and all workloads in them."""
 
     queues: Mapping[str, QueuePlan]

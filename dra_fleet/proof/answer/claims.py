@@ -5,9 +5,11 @@ A driver decodes them when it prepares a device, so that a mistake leaves the po
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from dra_fleet import drivers
 from dra_fleet.core.findings.errors import Refusal
@@ -34,8 +36,7 @@ _OFF = "which is off: no pod with it would start"
 _OFF_BY_DEFAULT = "which is off by default: if it is off, no pod with it starts"
 
 
-@dataclass(frozen=True, kw_only=True)
-class CheckedParameters:
+class CheckedParameters(Struct, frozen=True, kw_only=True):
     """A refusal, and whether it depends on a build of the driver that is unknown."""
 
     refusal: Refusal
@@ -125,8 +126,7 @@ def refuse_parameters(
             _report_skipped(where, config, ask.asks, findings)
 
 
-@dataclass(frozen=True, kw_only=True)
-class _ParametersPlace:
+class _ParametersPlace(Struct, frozen=True, kw_only=True):
     path: tuple[str | int, ...]
     cluster: ClusterPlan
 
@@ -261,8 +261,7 @@ def mismatch(kind: str, class_name: str, types: tuple[tuple[str, ...], tuple[str
 _REFUSED: Final = "the driver would refuse to prepare it"
 
 
-@dataclass(frozen=True, kw_only=True)
-class AdminRequest:
+class AdminRequest(Struct, frozen=True, kw_only=True):
     """A request with admin access.
 
     Attributes:

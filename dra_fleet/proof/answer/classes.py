@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from dra_fleet.model.nodes import ONE_POD
 from dra_fleet.proof.answer.messages import NO_DEVICES, why_unmatched
@@ -25,8 +27,7 @@ if TYPE_CHECKING:
 _REQUEST = "device"
 
 
-@dataclass(kw_only=True)
-class Missed:
+class Missed(Struct, kw_only=True):
     """Reasons why devices do not match a class, on all checked pools."""
 
     ask: Ask

@@ -6,10 +6,11 @@ demands no amount of something requests none of it. Got of a shared device is th
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, cast
+
+from msgspec import Struct
 
 from dra_fleet.kubernetes.cel import UNKNOWN, asked
 from dra_fleet.kubernetes.devices.quantity import Quantity
@@ -31,16 +32,14 @@ Shares = tuple[tuple["DeviceId", tuple[tuple[str, "Amount"], ...]], ...]
 _Allocated = dict[tuple[str, str], dict[str, "Amount"]]
 
 
-@dataclass(frozen=True, kw_only=True)
-class DeviceAmounts:
+class DeviceAmounts(Struct, frozen=True, kw_only=True, rename="camel"):
     """Memory as a quantity and multiprocessors; None where it is not known or not asked for."""
 
     memory: str | None
     multiprocessors: int | None
 
 
-@dataclass(frozen=True, kw_only=True)
-class CopyCost:
+class CopyCost(Struct, frozen=True, kw_only=True, rename="camel"):
     """Cost of a copy: asked, got, stranded (got less asked), and the rest on a full node.
 
     Attributes:
@@ -58,8 +57,7 @@ class CopyCost:
     parts: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, kw_only=True)
-class Stranded:
+class Stranded(Struct, frozen=True, kw_only=True, rename="camel"):
     """Capacity of copies beyond their requests.
 
     Attributes:
@@ -82,8 +80,7 @@ class Stranded:
         return (" and ".join(part for part in of_device if part) or "nothing") + price
 
 
-@dataclass(frozen=True, kw_only=True)
-class Waste:
+class Waste(Struct, frozen=True, kw_only=True, rename="camel"):
     """Capacity that a workload's copies strand in the worst order of published devices.
 
     Attributes:

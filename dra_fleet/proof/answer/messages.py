@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
+
+from msgspec import Struct, field
 
 from dra_fleet.kubernetes.cel import ONE_OF, UNKNOWN, asked, semver
 from dra_fleet.kubernetes.devices.quantity import Quantity
@@ -57,8 +58,7 @@ _CEL_FIXES = (
 """Fixes by what the expression or the API server's message contains."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class ProofFailure:
+class ProofFailure(Struct, frozen=True, kw_only=True):
     """A failure that stops the program.
 
     Attributes:
@@ -75,8 +75,7 @@ class ProofFailure:
     reason: str = ""
 
 
-@dataclass(kw_only=True)
-class ProofFindings:
+class ProofFindings(Struct, kw_only=True):
     """Collects both while a plan is proved."""
 
     strict: bool

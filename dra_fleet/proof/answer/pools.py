@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections import defaultdict
 from copy import deepcopy
-from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import WeakKeyDictionary
+
+from msgspec.structs import replace
 
 from dra_fleet.kubernetes.devices.quantity import Quantity
 from dra_fleet.model.nodes import NOTHING

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections import Counter
-from dataclasses import asdict, dataclass
-from typing import Any, cast
+from typing import Any
+
+from msgspec import Struct, to_builtins
 
 from dra_fleet.proof.answer.admission import Admission, Judgement  # noqa: TC001 - the schema reads them
 from dra_fleet.proof.answer.costs import CopyCost, Waste  # noqa: TC001 - the published schema reads the types
 from dra_fleet.proof.report import DoesNotFit
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
-class PoolFit:
+class PoolFit(Struct, frozen=True, kw_only=True, rename="camel"):
     """Fit of a claim on a pool.
 
     Attributes:
@@ -39,8 +38,7 @@ class PoolFit:
     cost: CopyCost | None = None
 
 
-@dataclass(frozen=True, kw_only=True)
-class ClassFit:
+class ClassFit(Struct, frozen=True, kw_only=True, rename="camel"):
     """Fit of a class on a pool.
 
     Attributes:
@@ -58,8 +56,7 @@ class ClassFit:
     fix: str = ""
 
 
-@dataclass(frozen=True, kw_only=True)
-class ClassProof:
+class ClassProof(Struct, frozen=True, kw_only=True, rename="camel"):
     """A class of the stack by itself."""
 
     cluster: str
@@ -67,8 +64,7 @@ class ClassProof:
     pools: tuple[ClassFit, ...]
 
 
-@dataclass(frozen=True, kw_only=True)
-class ClaimProof:
+class ClaimProof(Struct, frozen=True, kw_only=True, rename="camel"):
     """A claim by itself: whether some node gives it what it requests."""
 
     cluster: str
@@ -79,8 +75,7 @@ class ClaimProof:
     pools: tuple[PoolFit, ...]
 
 
-@dataclass(frozen=True, kw_only=True)
-class WorkloadProof:
+class WorkloadProof(Struct, frozen=True, kw_only=True, rename="camel"):
     """A workload among all others of its cluster.
 
     Attributes:
@@ -122,8 +117,7 @@ class WorkloadProof:
         return f"cluster {self.cluster}: workload {self.name}: {waste.text}" if waste else ""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Proof:
+class Proof(Struct, frozen=True, kw_only=True):
     """The whole proof.
 
     Attributes:
@@ -151,9 +145,9 @@ class Proof:
         """Return the proof as JSON, with stable keys."""
         return {
             "fits": self.fits,
-            "classes": [_camel(asdict(item)) for item in self.classes],
-            "claims": [_camel(asdict(item)) for item in self.claims],
-            "workloads": [_camel(asdict(item)) for item in self.workloads],
+            "classes": to_builtins(self.classes),
+            "claims": to_builtins(self.claims),
+            "workloads": to_builtins(self.workloads),
             "failures": list(self.failures),
             "warnings": list(self.warnings),
             "managed": list(self.managed),
@@ -183,22 +177,3 @@ class Proof:
     def text(self) -> str:
         """All failures, as one message."""
         return "\n\n".join([self.title, *self.failures])
-
-
-_FIXED_KEYS = ("requests",)
-
-
-def _camel(value: Any) -> Any:  # noqa: ANN401 - any JSON
-    if isinstance(value, dict):
-        return {
-            _camel_case(key): item if key in _FIXED_KEYS else _camel(item)
-            for key, item in cast("dict[str, Any]", value).items()
-        }
-    if isinstance(value, list | tuple):
-        return [_camel(item) for item in cast("list[Any]", value)]
-    return value
-
-
-def _camel_case(key: str) -> str:
-    first, *rest = key.split("_")
-    return first + "".join(word.capitalize() for word in rest)

@@ -9,10 +9,12 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from copy import deepcopy
-from dataclasses import dataclass, replace
 from heapq import heappop, heappush
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from dra_fleet import clouds
 from dra_fleet.kubernetes.minors import kubernetes_facts
@@ -45,8 +47,7 @@ COMPARED = 8
 _RANDOM_POOLS = ("1.34", "1.35")
 
 
-@dataclass(frozen=True, kw_only=True)
-class Answer:
+class Answer(Struct, frozen=True, kw_only=True):
     """The verdict on a pod set.
 
     Attributes:

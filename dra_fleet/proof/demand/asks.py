@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
 
 from dra_fleet import clouds, drivers
 from dra_fleet.kubernetes.cel import CelInvalid, CelUnsupported, asked, environment
@@ -19,8 +20,7 @@ if TYPE_CHECKING:
 Object = dict[str, Any]
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Ask:
+class Ask(Struct, frozen=True, kw_only=True, eq=False, dict=True):
     """A request of a claim, or one of its alternatives.
 
     Attributes:
@@ -50,8 +50,7 @@ class Ask:
         return f"request {self.name} (class {self.class_name})"
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class ClaimAsk:
+class ClaimAsk(Struct, frozen=True, kw_only=True, eq=False, dict=True, weakref=True):
     """A claim: its object for the allocator and its requests, each as its alternatives."""
 
     name: str

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from dra_fleet.kubernetes.minors import kubernetes_facts
 from dra_fleet.model.nodes import NOTHING, ComputeResources
@@ -19,8 +21,7 @@ if TYPE_CHECKING:
     from dra_fleet.proof.demand.asks import ClaimAsk
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class PodSet:
+class PodSet(Struct, frozen=True, kw_only=True, eq=False, dict=True):
     """Copies of one pod, each with a separate claim; or all pods that share one claim, as one copy.
 
     Attributes:

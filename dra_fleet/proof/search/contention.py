@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from dra_fleet.model.nodes import NOTHING, ComputeResources
 from dra_fleet.proof.search.suitability import suitability_of
@@ -19,8 +21,7 @@ if TYPE_CHECKING:
     from dra_fleet.proof.search.suitability import Suitability
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Question:
+class Question(Struct, frozen=True, kw_only=True, eq=False):
     """Question of a proof: pod sets, nodes, the fit of the two, and growth.
 
     `kinds`: per group the first one that means the same to all pod sets.
@@ -49,8 +50,7 @@ def suitability_by_group(
     return {(number, group): of_kind[kind] for group, kind in enumerate(kinds)}
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Contention:
+class Contention(Struct, frozen=True, kw_only=True, eq=False, dict=True):
     """Pod sets that share nodes, the nodes, and what these mean to each.
 
     Attributes:

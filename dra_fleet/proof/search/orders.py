@@ -11,9 +11,10 @@ from __future__ import annotations
 import random
 from bisect import bisect
 from collections import Counter, deque
-from dataclasses import dataclass, field
 from math import prod
 from typing import TYPE_CHECKING
+
+from msgspec import Struct, field
 
 from dra_fleet.proof.report import Undecidable
 
@@ -41,8 +42,7 @@ Step = tuple[int, int, int]
 """A pod set and the id of its node, before and after it is placed."""
 
 
-@dataclass(kw_only=True)
-class TriedOrders:
+class TriedOrders(Struct, kw_only=True):
     """Result of the orders that were tried.
 
     Attributes:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, NamedTuple
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from dra_fleet.kubernetes.cel import CelInvalid, CelUnsupported, environment
 from dra_fleet.model.nodes import NODE
@@ -49,8 +51,7 @@ Form = tuple[Any, ...]
 _WHOLE: Mark = (("", 1),)
 
 
-@dataclass(frozen=True, eq=False)
-class _Branch:
+class _Branch(Struct, frozen=True, eq=False):
     """Devices that have something in common, or one device.
 
     Attributes:
@@ -101,8 +102,7 @@ class Likeness:
         return _After(self.drivers, self._tree, _marks(in_use), self._first_only)
 
 
-@dataclass(frozen=True, eq=False)
-class _After:
+class _After(Struct, frozen=True, eq=False):
     """Interchangeable devices once some are in use, for the allocator."""
 
     drivers: frozenset[str]

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import dataclasses
-from dataclasses import dataclass, replace
 from functools import cache, cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from dra_fleet import drivers
 from dra_fleet.kubernetes.cel import (
@@ -36,8 +37,7 @@ if TYPE_CHECKING:
 Outcome = Literal["false", "error", "unknown"]
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
-class Miss:
+class Miss(Struct, frozen=True, kw_only=True):
     """The first clause that is not true on a device.
 
     Attributes:
@@ -57,8 +57,7 @@ class Miss:
     in_use: int
 
 
-@dataclass(frozen=True, kw_only=True)
-class Match:
+class Match(Struct, frozen=True, kw_only=True, dict=True):
     """Result of matching one request on a node.
 
     Attributes:
@@ -159,8 +158,7 @@ def _first_miss(selectors: Sequence[_Compiled], device: NodeDevice, cel: DeviceC
 _STANDARD = {"kubernetes.io/os": "linux"}
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Suitability:
+class Suitability(Struct, frozen=True, kw_only=True, eq=False, dict=True):
     """Fit of one group's nodes for a pod set.
 
     Attributes:

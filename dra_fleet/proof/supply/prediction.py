@@ -6,9 +6,10 @@ What a public source says is documented; what is not known before the machine ru
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
+
+from msgspec.structs import replace
 
 from dra_fleet import clouds, drivers
 from dra_fleet.drivers.common.placement import PluginPods

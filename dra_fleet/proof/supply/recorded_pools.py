@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+from msgspec import Struct, field
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from dra_fleet.core.findings.errors import message_of
@@ -79,8 +79,7 @@ class NodeObject(_Part):
     status: _Status = Field(default_factory=_Status)
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class RecordedNode:
+class RecordedNode(Struct, frozen=True, kw_only=True, eq=False):
     """A node with what its drivers publish.
 
     Attributes:

@@ -5,9 +5,10 @@ The status of a driver's pod depends on its specification and the host, never on
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
+
+from msgspec import Struct, field
 
 from dra_fleet.rehearsal.drivers import plugins_of, waits_for
 from dra_fleet.rehearsal.drivers.plugin import StartFailed
@@ -25,8 +26,7 @@ REFUSED: Final = "rehearsal.dra-fleet/refused-slices"
 """Annotation of a driver's pod with the ResourceSlices that the API server rejects: pods have no logs."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Start:
+class Start(Struct, frozen=True, kw_only=True):
     """Result of starting a driver's pod.
 
     Args:

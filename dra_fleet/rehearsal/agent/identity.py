@@ -6,10 +6,10 @@ Nothing here gives rights: RBAC, the node authorizer and NodeRestriction decide 
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from lightkube.config.models import User
+from msgspec import Struct
 
 from dra_fleet.clusters.client import KubeApi
 from dra_fleet.clusters.credentials import read_kubeconfig
@@ -25,8 +25,7 @@ RENEW_BEFORE = 900.0
 """Seconds before its end that a token is renewed; a driver's own program is looked at as often, for that."""
 
 
-@dataclass(frozen=True)
-class _Token:
+class _Token(Struct, frozen=True):
     text: str
     renew_at: float
 

@@ -6,10 +6,11 @@ A machine's own memory is an annotation of its node, so it outlives the agent, b
 from __future__ import annotations
 
 import asyncio
-import dataclasses
 import json
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
+
+from msgspec import Struct, field
+from msgspec.structs import asdict, replace
 
 from dra_fleet.rehearsal.agent.view import NODE
 from dra_fleet.rehearsal.agent.work_queue import Key
@@ -33,8 +34,7 @@ FAULTS: Final = "rehearsal.dra-fleet/faults"
 REBOOT_SECONDS: Final = 3.0
 
 
-@dataclass(frozen=True, kw_only=True)
-class Memory:
+class Memory(Struct, frozen=True, kw_only=True):
     """Memory of a machine.
 
     Args:
@@ -49,7 +49,7 @@ class Memory:
 
     def text(self) -> str:
         """Return the text of the annotation."""
-        return json.dumps(dataclasses.asdict(self))
+        return json.dumps(asdict(self))
 
     @classmethod
     def read(cls, text: str) -> Memory:
@@ -105,7 +105,7 @@ class Machines:
         host, pods = self.installed(name), list(self._view.pods_on(name))
         for side in node_sides().values():
             host = side.with_pods(host, pods)
-        return dataclasses.replace(host, faults=self.faults(name))
+        return replace(host, faults=self.faults(name))
 
     def faults(self, name: str) -> NodeFaults:
         """Return a machine's faults now; a node that registers begins with those of the hardware file."""
@@ -159,7 +159,7 @@ class Machines:
         """Reboot a machine, which returns changed; the arguments are those of `change`."""
         loop = asyncio.get_running_loop()
         self._up_at[name] = loop.time() + REBOOT_SECONDS
-        await self._remember(name, dataclasses.replace(self._changed(name, driver, kept), down=True))
+        await self._remember(name, replace(self._changed(name, driver, kept), down=True))
         patch = {"status": {"conditions": _ready_as(self._view.nodes.objects[name], SHUT_DOWN)}}
         await self._identities.kubelet(name).merge("v1", "Node", name, patch, subresource="status")
         self._queue.add_later(Key(NODE, name), REBOOT_SECONDS)
@@ -180,7 +180,7 @@ class Machines:
             return
         del self._up_at[name]
         memory = self.memory(name)
-        await self._remember(name, dataclasses.replace(memory, boots=memory.boots + 1, down=False))
+        await self._remember(name, replace(memory, boots=memory.boots + 1, down=False))
         self._view.wake_all_on(name)
 
     async def _apply_faults(self, name: str) -> None:
@@ -196,12 +196,12 @@ class Machines:
                 await self._admin.merge("v1", "Node", name, patch, subresource="status")
         if now == NodeFaults():  # repaired, and started again
             memory = self.memory(name)
-            await self._remember(name, dataclasses.replace(memory, boots=memory.boots + 1))
+            await self._remember(name, replace(memory, boots=memory.boots + 1))
         self._view.wake_all_on(name)
 
     def _changed(self, name: str, driver: str, kept: str) -> Memory:
         memory = self.memory(name)
-        return dataclasses.replace(memory, kept={**memory.kept, driver: kept})
+        return replace(memory, kept={**memory.kept, driver: kept})
 
     async def _remember(self, name: str, memory: Memory) -> None:
         self._memories[name] = memory

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import httpx2
+from msgspec import Struct
 
 from dra_fleet.clusters.client import ApiError
 
@@ -24,8 +24,7 @@ QUIET_FAILURES = 3
 """Conflicts, objects just gone and the authorizer's lag heal by themselves; more is worth a line."""
 
 
-@dataclass(frozen=True)
-class Key:
+class Key(Struct, frozen=True):
     """Key of work: its kind and the name of its object."""
 
     work: str

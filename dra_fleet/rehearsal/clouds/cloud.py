@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Protocol, cast
+
+from msgspec import Struct, field
 
 from dra_fleet.rehearsal.simulator.errors import SimulatorError
 
@@ -74,8 +75,7 @@ class TypeNotCoveredError(SimulatorError):
         )
 
 
-@dataclass(frozen=True, kw_only=True)
-class PluginResource:
+class PluginResource(Struct, frozen=True, kw_only=True):
     """A resource as a plugin speaks of it.
 
     `urn` names the declaration, `name` is its last part; `config` are the settings of its provider;
@@ -93,24 +93,21 @@ class PluginResource:
         return self.urn.rsplit("::", 1)[-1]
 
 
-@dataclass(frozen=True, kw_only=True)
-class WrongInput:
+class WrongInput(Struct, frozen=True, kw_only=True):
     """A wrong input; `path` is empty if the problem concerns all inputs."""
 
     path: str
     reason: str
 
 
-@dataclass(frozen=True, kw_only=True)
-class CheckedInputs:
+class CheckedInputs(Struct, frozen=True, kw_only=True):
     """Completed inputs and what is wrong with them."""
 
     inputs: Properties
     failures: list[WrongInput] = field(default_factory=list[WrongInput])
 
 
-@dataclass(frozen=True, kw_only=True)
-class UpdateDiff:
+class UpdateDiff(Struct, frozen=True, kw_only=True):
     """Effects of an update.
 
     Attributes:
@@ -124,8 +121,7 @@ class UpdateDiff:
     beside: bool = False
 
 
-@dataclass(frozen=True, kw_only=True)
-class Found:
+class Found(Struct, frozen=True, kw_only=True):
     """A resource as it is."""
 
     identifier: str
@@ -133,8 +129,7 @@ class Found:
     inputs: Properties
 
 
-@dataclass(frozen=True, kw_only=True)
-class ApiReply:
+class ApiReply(Struct, frozen=True, kw_only=True):
     """A reply of a cloud's own API."""
 
     status: int

@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import difflib
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal, Protocol
+
+from msgspec import Struct
 
 from dra_fleet.clusters.informer import Informer
 from dra_fleet.rehearsal.simulator.errors import ComponentFailedError, NoSuchClusterError
@@ -26,8 +27,7 @@ if TYPE_CHECKING:
 _CPUS: Final = {"medium": 1, "large": 2, "xlarge": 4}
 
 
-@dataclass(frozen=True, kw_only=True)
-class InstanceType:
+class InstanceType(Struct, frozen=True, kw_only=True):
     """A machine type. `machine` is its catalogue name, None for a general one; memory in GiB."""
 
     name: str

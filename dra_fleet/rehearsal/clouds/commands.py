@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import takewhile
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from dra_fleet.rehearsal.clouds.cloud import CloudRefusal
 
@@ -12,8 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
 
-@dataclass(frozen=True, kw_only=True)
-class WrittenCommand:
+class WrittenCommand(Struct, frozen=True, kw_only=True):
     """A command as it was written: the words after its own, and the values of each option."""
 
     words: tuple[str, ...]
@@ -24,8 +24,7 @@ class WrittenCommand:
         return next(iter(self.options.get(option, ())), "")
 
 
-@dataclass(frozen=True, kw_only=True)
-class SimulatedCommand:
+class SimulatedCommand(Struct, frozen=True, kw_only=True):
     """A command that is simulated.
 
     Attributes:

@@ -7,9 +7,9 @@ Which there are, with their sources, is in `neighbours.yaml` of each cloud's fol
 from __future__ import annotations
 
 import uuid
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from msgspec import Struct
 from pydantic import BaseModel, ConfigDict
 
 from dra_fleet.core.facts import read
@@ -57,8 +57,7 @@ def neighbours(cloud: str) -> Mapping[str, Neighbour]:
     return Neighbours.model_validate(read(f"dra_fleet.clouds.{cloud}.simulation", "neighbours.yaml")).types
 
 
-@dataclass(frozen=True, kw_only=True)
-class NeighbourType:
+class NeighbourType(Struct, frozen=True, kw_only=True):
     """See `dra_fleet.rehearsal.clouds.typed_cloud.ResourceType`.
 
     Args:

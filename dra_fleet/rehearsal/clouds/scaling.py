@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from itertools import count, islice
 from typing import TYPE_CHECKING, Any, Final
+
+from msgspec import Struct, field
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -17,8 +18,7 @@ SCALED: Final = "rehearsal:scaled"
 """Key of a record's inputs that no plugin sees: `size` of the pool, numbers of machines that are `gone`."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class ScaledPool:
+class ScaledPool(Struct, frozen=True, kw_only=True):
     """A pool whose number of nodes the cloud's autoscaler sets.
 
     Attributes:

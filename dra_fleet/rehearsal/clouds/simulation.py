@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
+
+from msgspec import Struct
 
 from dra_fleet import clouds
 from dra_fleet.core.findings.errors import ExpectedError
@@ -20,8 +21,7 @@ if TYPE_CHECKING:
     from dra_fleet.rehearsal.simulator.store import Store
 
 
-@dataclass(frozen=True, kw_only=True)
-class CloudPlugin:
+class CloudPlugin(Struct, frozen=True, kw_only=True):
     """The resource plugin of a simulated cloud.
 
     It replaces the published one of that name and version always, because only the simulated one knows the

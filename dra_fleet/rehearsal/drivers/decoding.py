@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import TYPE_CHECKING, cast
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from dra_fleet.kubernetes.devices.quantity import Quantity
 from dra_fleet.rehearsal.drivers.plugin import PrepareFailed
@@ -21,8 +23,7 @@ if TYPE_CHECKING:
     from dra_fleet.clusters.client import Object
 
 
-@dataclass(frozen=True)
-class Go:
+class Go(Struct, frozen=True):
     """A type of Go.
 
     Attributes:
@@ -132,8 +133,7 @@ def _unread(parameters: Object, structure: Go) -> str:
     return f"strict decoding error: {', '.join(unknown)}" if len(unknown) == len(found) > 0 else worst[1]
 
 
-@dataclass(frozen=True)
-class _Place:
+class _Place(Struct, frozen=True):
     """Target of a value, as errors name it.
 
     Attributes:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec import Struct, field
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -26,8 +27,7 @@ class Reach(Enum):
     CLUSTER = "no one: it looks at all nodes itself"
 
 
-@dataclass(frozen=True, kw_only=True)
-class Outfit:
+class Outfit(Struct, frozen=True, kw_only=True):
     """Files and variables of a driver's own program on a machine.
 
     Args:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
+
+from msgspec import Struct
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -21,8 +22,7 @@ class PrepareFailed(Exception):  # noqa: N818 - a state to show, not a bug
     """NodePrepareResources answers with this error."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class AtWork:
+class AtWork(Struct, frozen=True, kw_only=True):
     """A plugin at work in a cluster.
 
     Args:

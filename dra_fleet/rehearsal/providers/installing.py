@@ -6,9 +6,10 @@ import importlib.metadata
 import shlex
 import shutil
 import tempfile
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
+
+from msgspec import Struct
 
 from dra_fleet.core.places import ROOT
 from dra_fleet.rehearsal.clouds.simulation import simulation_of
@@ -18,8 +19,7 @@ from dra_fleet.rehearsal.tools.releases import PROVIDER
 _SIMULATED_MARK: Final = "stand-in"
 
 
-@dataclass(frozen=True, kw_only=True)
-class Plugin:
+class Plugin(Struct, frozen=True, kw_only=True):
     """The simulated plugin of a cloud: the package and version that it replaces, and the cloud."""
 
     name: str

@@ -7,10 +7,10 @@ Encoding: https://github.com/pulumi/pulumi/blob/master/developer-docs/providers/
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, Final, cast
 
 from google.protobuf import struct_pb2
+from msgspec import Struct
 
 from dra_fleet.core.findings.engine_events import SECRET, SIGNATURE, UNKNOWN_TEXT, UNKNOWNS
 
@@ -28,8 +28,7 @@ class UnknownValue:
 UNKNOWN: Final = UnknownValue()
 
 
-@dataclass(frozen=True)
-class SecretValue:
+class SecretValue(Struct, frozen=True):
     """A value the engine must encrypt in its state and hide in its output."""
 
     value: Any

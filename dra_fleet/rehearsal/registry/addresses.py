@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
+
+from msgspec import Struct
 
 from dra_fleet import drivers
 from dra_fleet.fleet.queueing import kueue
@@ -21,8 +22,7 @@ if TYPE_CHECKING:
 OCI: Final = "oci://"
 
 
-@dataclass(frozen=True)
-class Address:
+class Address(Struct, frozen=True):
     """Address where one chart is published.
 
     Attributes:

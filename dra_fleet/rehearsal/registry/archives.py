@@ -16,13 +16,13 @@ import tarfile
 import tempfile
 import zlib
 from collections.abc import Mapping
-from dataclasses import dataclass
 from fnmatch import fnmatch
 from functools import cache
 from pathlib import Path
 from typing import Any, Final, Literal, cast
 
 import yaml
+from msgspec import Struct
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from dra_fleet.rehearsal.drivers import chart_folders
@@ -42,8 +42,7 @@ class ChartUnavailableError(RehearsalError):
     """The registry cannot serve a chart; the message says why and what is available."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Chart:
+class Chart(Struct, frozen=True, kw_only=True):
     """One version of a chart as an archive.
 
     Attributes:

@@ -16,7 +16,6 @@ import json
 import logging
 import re
 import ssl
-from dataclasses import dataclass
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote, unquote, urlsplit
@@ -25,6 +24,7 @@ from urllib.request import getproxies, proxy_bypass
 import aiohttp
 import yaml
 from aiohttp import web
+from msgspec import Struct
 
 from dra_fleet.rehearsal.errors import RehearsalError
 from dra_fleet.rehearsal.registry import addresses, charts
@@ -198,8 +198,7 @@ _SENT_ON: Final = ("Accept", "Authorization", "Range", "User-Agent")
 _SENT_BACK: Final = ("Content-Type", "Docker-Content-Digest", "Link", "Location", "WWW-Authenticate")
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Answer:
+class _Answer(Struct, frozen=True, kw_only=True):
     """Answer of an external host."""
 
     status: int

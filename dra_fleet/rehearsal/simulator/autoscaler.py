@@ -11,10 +11,10 @@ import asyncio
 import logging
 import time
 from collections import defaultdict
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 import httpx2
+from msgspec import Struct, field
 
 from dra_fleet.clusters.client import ApiError
 from dra_fleet.clusters.pending.state import devices_in, read_state, results_of
@@ -54,8 +54,7 @@ logger = logging.getLogger(__name__)
 Pools = list[tuple["SimulatedCloud", "ScaledPool"]]
 
 
-@dataclass(kw_only=True)
-class _Memory:
+class _Memory(Struct, kw_only=True):
     """State of one cluster between scans; times are the event loop's."""
 
     next_scan: float = 0.0
@@ -65,8 +64,7 @@ class _Memory:
     reported: set[tuple[str, str, str]] = field(default_factory=set[tuple[str, str, str]])
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Decision:
+class _Decision(Struct, frozen=True, kw_only=True):
     """Pods that no pool takes with the reasons, and the first pod that needs a node with its pools."""
 
     needed: set[str]

@@ -8,12 +8,12 @@ import subprocess
 import sys
 import tempfile
 import time
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, cast
 
 import httpx2
 from filelock import FileLock, Timeout
+from msgspec import Struct
 
 from dra_fleet.core.facts import own_file
 from dra_fleet.core.places import ROOT
@@ -65,8 +65,7 @@ class SimulatorAnswerError(SimulatorError):
         self.status = status
 
 
-@dataclass(frozen=True, kw_only=True)
-class SimulatedState:
+class SimulatedState(Struct, frozen=True, kw_only=True):
     """A simulated cluster. `state` is ready, creating, degraded, failed or deleting."""
 
     name: str

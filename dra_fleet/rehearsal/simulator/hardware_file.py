@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, TypeVar, cast
 
+from msgspec import Struct, field
 from pydantic import Field, GetPydanticSchema, ValidationError, create_model, model_validator
 
 from dra_fleet import clouds
@@ -102,8 +102,7 @@ class _Clusters(HardwareModel):
     drivers: dict[str, str] = Field(default_factory=dict)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Hardware:
+class Hardware(Struct, frozen=True, kw_only=True):
     """Content of a hardware file.
 
     Attributes:

@@ -5,9 +5,9 @@ An entry of the hardware file is read by one model, made of this one and the dri
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Literal, Self
 
+from msgspec import Struct, field
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 from pydantic.alias_generators import to_camel
 
@@ -125,8 +125,7 @@ class NodeHardware(HardwareModel):
         )
 
 
-@dataclass(frozen=True, kw_only=True)
-class Host:
+class Host(Struct, frozen=True, kw_only=True):
     """A machine, ready to join a cluster.
 
     Attributes:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Final
+
+from msgspec import Struct
 
 from dra_fleet.clusters.pending.state import claim_names, label_problem, results_of, untolerated
 from dra_fleet.kubernetes.devices.quantity import Quantity
@@ -50,8 +51,7 @@ def has_ended(pod: Object) -> bool:
     return pod.get("status", {}).get("phase") in ("Succeeded", "Failed")
 
 
-@dataclass(kw_only=True)
-class _Place:
+class _Place(Struct, kw_only=True):
     """A node with what is free on it."""
 
     node: Object
@@ -66,8 +66,7 @@ class _Place:
         return self.node["metadata"].get("labels", {})
 
 
-@dataclass(kw_only=True)
-class Template:
+class Template(Struct, kw_only=True):
     """The node that a pool would get next: a copy of one that it has, or the cloud's prediction."""
 
     node: Object

@@ -9,10 +9,10 @@ import asyncio
 import contextlib
 import json
 import os
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import psutil
+from msgspec import Struct
 
 from dra_fleet.rehearsal.simulator.files import write_private
 
@@ -28,8 +28,7 @@ POLL = 0.2
 """Seconds between looks where the system cannot report a process's end."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class ProcessId:
+class ProcessId(Struct, frozen=True, kw_only=True):
     """Unique id of a process. `created` is in seconds since the epoch."""
 
     pid: int

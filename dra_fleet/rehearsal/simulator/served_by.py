@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
+
+from msgspec import Struct, field
 
 from dra_fleet.rehearsal.simulator.files import write_private
 
@@ -19,8 +20,7 @@ ANY: Final = "*"
 """Any version of a chart, for a program that serves all versions."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class ServedBy:
+class ServedBy(Struct, frozen=True, kw_only=True):
     """The programs by driver, as stack files name it, and by version of its chart; no program: simulated."""
 
     programs: Mapping[str, Mapping[str, Path]] = field(default_factory=dict[str, "Mapping[str, Path]"])
@@ -53,8 +53,7 @@ class ServedBy:
         return programs.get(version) or programs.get(ANY)
 
 
-@dataclass(frozen=True, kw_only=True)
-class OwnPlace:
+class OwnPlace(Struct, frozen=True, kw_only=True):
     """Place where the drivers' own programs of a cluster run.
 
     Args:

@@ -6,11 +6,11 @@ import json
 import logging
 import os
 import sqlite3
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, cast
 
 import httpx2
 from aiohttp import web
+from msgspec import to_builtins
 
 from dra_fleet.clusters.client import ApiError
 from dra_fleet.rehearsal.clouds.cloud import PluginResource
@@ -77,28 +77,30 @@ class _CloudApi:
     async def check(self, request: web.Request) -> web.Response:
         body = await json_body(request)
         olds, news = mapping(body, "olds"), mapping(body, "news")
-        return _answer(asdict(self._cloud(request).check(_resource(body), olds, news, text(body, "digits"))))
+        return _answer(
+            to_builtins(self._cloud(request).check(_resource(body), olds, news, text(body, "digits")))
+        )
 
     async def diff(self, request: web.Request) -> web.Response:
         body = await json_body(request)
         change = self._cloud(request).diff(_resource(body), mapping(body, "olds"), mapping(body, "news"))
-        return _answer(asdict(change))
+        return _answer(to_builtins(change))
 
     async def create(self, request: web.Request) -> web.Response:
         body = await json_body(request)
         preview = body.get("preview") is True
         found = await self._cloud(request).create(_resource(body), mapping(body, "news"), preview=preview)
-        return _answer(asdict(found))
+        return _answer(to_builtins(found))
 
     async def read(self, request: web.Request) -> web.Response:
         found: Found | None = await self._cloud(request).read(_resource(await json_body(request)))
-        return _answer(asdict(found) if found else {})
+        return _answer(to_builtins(found) if found else {})
 
     async def update(self, request: web.Request) -> web.Response:
         body = await json_body(request)
         olds, news, preview = mapping(body, "olds"), mapping(body, "news"), body.get("preview") is True
         return _answer(
-            asdict(await self._cloud(request).update(_resource(body), olds, news, preview=preview))
+            to_builtins(await self._cloud(request).update(_resource(body), olds, news, preview=preview))
         )
 
     async def delete(self, request: web.Request) -> web.Response:

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Self
+
+from msgspec import Struct
 
 from dra_fleet.rehearsal.simulator.processes import ProcessId
 
@@ -54,8 +55,7 @@ COMMIT;
 """
 
 
-@dataclass(frozen=True, kw_only=True)
-class ClusterRecord:
+class ClusterRecord(Struct, frozen=True, kw_only=True):
     """Record of a cluster.
 
     `version` is what its `/version` says; `hardware` is the simulated hardware as plain data; `port` is the

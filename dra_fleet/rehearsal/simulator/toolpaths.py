@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping  # noqa: TC003 - pydantic reads it
-from dataclasses import dataclass, field
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import BaseModel, ValidationError
 
 from dra_fleet.rehearsal.simulator.errors import ToolsMissingError
 from dra_fleet.rehearsal.simulator.files import write_private
@@ -51,15 +50,14 @@ class Tools(Protocol):
         ...
 
 
-@dataclass(frozen=True, kw_only=True)
-class ToolPaths:
+class ToolPaths(BaseModel, frozen=True):
     """The binaries themselves."""
 
     controlplane: Path | None
     kwok: Path
     etcd: Path | None = None
-    planes: Mapping[str, ReleasedPlane] = field(default_factory=dict[str, ReleasedPlane])
-    schedulers: Mapping[str, Path] = field(default_factory=dict[str, Path])
+    planes: Mapping[str, ReleasedPlane] = {}
+    schedulers: Mapping[str, Path] = {}
 
     @classmethod
     def of(cls, tools: Tools) -> ToolPaths:
@@ -80,7 +78,7 @@ class ToolPaths:
             ToolsMissingError: nothing usable was written, or a binary is gone.
         """
         try:
-            found = _WRITTEN.validate_json(home.tools.read_bytes())
+            found = cls.model_validate_json(home.tools.read_bytes())
         except (OSError, ValidationError) as error:
             raise ToolsMissingError(
                 f"{home.tools} does not say where the tools are ({error}); run `dra-fleet rehearse up` again"
@@ -97,7 +95,7 @@ class ToolPaths:
 
     def write(self, home: Home) -> None:
         """Record the binaries for this home."""
-        write_private(home.tools, _WRITTEN.dump_json(self).decode())
+        write_private(home.tools, self.model_dump_json())
 
     def store(self) -> tuple[str, ...]:
         """Return the command of etcd: the released one, otherwise the built one."""
@@ -124,6 +122,3 @@ class ToolPaths:
         if self.controlplane is None:
             raise ToolsMissingError(f"{what} is not there; run `dra-fleet rehearse up` again")
         return self.controlplane
-
-
-_WRITTEN = TypeAdapter(ToolPaths)

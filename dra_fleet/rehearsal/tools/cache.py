@@ -11,12 +11,12 @@ import os
 import shutil
 import tempfile
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import platformdirs
 from filelock import FileLock, Timeout
+from msgspec import Struct
 
 from dra_fleet.rehearsal.errors import RehearsalError
 
@@ -32,8 +32,7 @@ class ToolsError(RehearsalError):
     """A tool that a rehearsal needs cannot be had; the message says why and what to do."""
 
 
-@dataclass(frozen=True)
-class Cache:
+class Cache(Struct, frozen=True):
     """The directory of finished tools, one directory each, named by tool and key."""
 
     root: Path

@@ -10,11 +10,11 @@ import shutil
 import tarfile
 import threading
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
 import httpx2
+from msgspec import Struct, field
 
 from dra_fleet.rehearsal.passed_on import leave
 from dra_fleet.rehearsal.reporting import refusal, remember_refusal
@@ -150,8 +150,7 @@ def _download_all(
     return reasons
 
 
-@dataclass(kw_only=True)
-class _Transfers:
+class _Transfers(Struct, kw_only=True):
     """The transfers of all threads."""
 
     http: httpx2.Client

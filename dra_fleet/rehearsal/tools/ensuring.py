@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
+
+from msgspec import Struct, field
 
 from dra_fleet.rehearsal.passed_on import passed_on
 from dra_fleet.rehearsal.reporting import Reporter, Silent
@@ -31,8 +32,7 @@ VERSION_SECONDS = 20
 Version = tuple[int, int, int]
 
 
-@dataclass(frozen=True, kw_only=True)
-class ToolRequirement:
+class ToolRequirement(Struct, frozen=True, kw_only=True):
     """A tool as it has to be to serve a rehearsal."""
 
     name: str
@@ -40,8 +40,7 @@ class ToolRequirement:
     at_least: Version
 
 
-@dataclass(frozen=True)
-class Rejected:
+class Rejected(Struct, frozen=True):
     """Reason why the tool on PATH is not used, or that there is none."""
 
     reason: str
@@ -136,8 +135,7 @@ def helm(reporter: Reporter | None = None) -> Path:
     return search.get(requested, "helm", found)[0]
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Requested:
+class _Requested(Struct, frozen=True, kw_only=True):
     """Required releases, or the builds that serve instead."""
 
     releases: tuple[ReleasedTool, ...]
@@ -159,8 +157,7 @@ def _toolchain() -> GoToolchain | ToolsError:
         return error
 
 
-@dataclass(kw_only=True)
-class _Search:
+class _Search(Struct, kw_only=True):
     """Search for all tools; records where each was found."""
 
     reporter: Reporter

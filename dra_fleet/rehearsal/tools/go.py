@@ -11,9 +11,10 @@ import subprocess
 import tempfile
 import zipfile
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from dra_fleet.rehearsal.passed_on import passed_on
 from dra_fleet.rehearsal.tools.cache import Cache, ToolsError, no_space
@@ -49,8 +50,7 @@ class NoCompilerError(ToolsError):
     """A tool calls C, and this machine has no C compiler."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class GoToolchain:
+class GoToolchain(Struct, frozen=True, kw_only=True):
     """A Go toolchain that is new enough."""
 
     program: Path
@@ -148,8 +148,7 @@ def _copy(source: Path, copied: Path) -> None:
     copied.chmod(0o755)
 
 
-@dataclass(frozen=True)
-class _Build:
+class _Build(Struct, frozen=True):
     """A build in progress."""
 
     go: GoToolchain

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import re
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from dra_fleet.rehearsal.tools.cache import ToolsError
 
@@ -23,8 +24,7 @@ _STAMP_KUBERNETES = (
 )
 
 
-@dataclass(frozen=True, kw_only=True)
-class ModuleFile:
+class ModuleFile(Struct, frozen=True, kw_only=True):
     """A file or folder that is taken from a Go module as it is."""
 
     module: Path
@@ -33,8 +33,7 @@ class ModuleFile:
     path: str
 
 
-@dataclass(frozen=True, kw_only=True)
-class Unpacked:
+class Unpacked(Struct, frozen=True, kw_only=True):
     """A Go module whose source is unpacked beside go.mod, which replaces the module by that directory.
 
     `links`: symbolic links of its repository, which no module zip contains, by what they point to.
@@ -45,8 +44,7 @@ class Unpacked:
     links: tuple[tuple[str, str], ...] = ()
 
 
-@dataclass(frozen=True, kw_only=True)
-class Recipe:
+class Recipe(Struct, frozen=True, kw_only=True):
     """A program and the way to build it."""
 
     name: str

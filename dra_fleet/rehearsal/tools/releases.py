@@ -16,8 +16,9 @@ from __future__ import annotations
 import importlib.metadata
 import platform
 import sys
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
+
+from msgspec import Struct
 
 from dra_fleet.rehearsal.tools import recipes
 
@@ -33,8 +34,7 @@ _ETCD: Final = "go.etcd.io/etcd/server/v3"
 _GITHUB: Final = "https://github.com"
 
 
-@dataclass(frozen=True, kw_only=True)
-class ReleasedFile:
+class ReleasedFile(Struct, frozen=True, kw_only=True):
     """A file of a release."""
 
     address: str
@@ -49,8 +49,7 @@ class ReleasedFile:
         return self.address.rpartition("/")[2]
 
 
-@dataclass(frozen=True, kw_only=True)
-class ReleasedTool:
+class ReleasedTool(Struct, frozen=True, kw_only=True):
     """A program, or several that belong together, of one version and platform."""
 
     name: str

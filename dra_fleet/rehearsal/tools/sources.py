@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from enum import Enum
 from typing import Final
 from urllib.parse import urlsplit
+
+from msgspec import Struct
 
 from dra_fleet.rehearsal.tools.cache import ToolsError
 
@@ -24,8 +25,7 @@ class Allowed(Enum):
     """Download it or fail; nothing is built."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Sources:
+class Sources(Struct, frozen=True, kw_only=True):
     """Sources of tools."""
 
     allowed: Allowed = Allowed.AUTO

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec import Struct, field
+from pydantic import BaseModel
 
 from dra_fleet.rehearsal.reporting import Silent
 from dra_fleet.rehearsal.tools import recipes
@@ -17,8 +19,7 @@ if TYPE_CHECKING:
     from dra_fleet.rehearsal.reporting import Reporter
 
 
-@dataclass(frozen=True, kw_only=True)
-class ReleasedPlane:
+class ReleasedPlane(BaseModel, frozen=True):
     """The servers of one Kubernetes minor as its project releases them, each its own program."""
 
     directory: Path
@@ -26,8 +27,7 @@ class ReleasedPlane:
     """Version of the release with a leading v, which the servers report without a cloud's suffix."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Toolset:
+class Toolset(Struct, frozen=True, kw_only=True):
     """Programs of a rehearsal."""
 
     pulumi: Path

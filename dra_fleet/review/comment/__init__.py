@@ -6,8 +6,9 @@ A bot finds its comment again by the first line, which is the same for every rev
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from dra_fleet.review.events import counted, grouped, ranged, short_list
 from dra_fleet.review.model import MONTH_HOURS
@@ -268,8 +269,7 @@ def use(review: Review, rows: int) -> str:
     return "\n\n".join(part for part in (rows_of_copies, lines) if part)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Part:
+class Part(Struct, frozen=True, kw_only=True):
     """A part of the comment. `is_open`: shown at once, not folded."""
 
     title: str

@@ -1,7 +1,7 @@
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from dra_fleet.clusters.pending import Cause, ClusterState, explain, explain_missing_pods
 from dra_fleet.clusters.pending.state import label_problem, untolerated

@@ -1,7 +1,8 @@
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from dra_fleet.clusters.pending import Cause, explain_queued
 from tests.clusters.pending.test_explain import STATE

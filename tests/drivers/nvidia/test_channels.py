@@ -1,4 +1,4 @@
-import dataclasses
+from msgspec.structs import replace
 
 from dra_fleet.proof.answer.verdicts import Proof
 from dra_fleet.proof.demand.pod_sets import with_channel
@@ -48,8 +48,8 @@ def test_a_driver_that_publishes_no_channels_is_reported_at_the_domain() -> None
     values(fleet, {"resources": {"computeDomains": {"enabled": False}}})
     without = planned(fleet).clusters[0]
     (cluster,) = plan.clusters
-    broken = dataclasses.replace(cluster, releases=without.releases, workloads=())
-    proof = prove(dataclasses.replace(plan, clusters=(broken,)))
+    broken = replace(cluster, releases=without.releases, workloads=())
+    proof = prove(replace(plan, clusters=(broken,)))
     (failure,) = proof.failures
     assert failure.startswith(
         "dra-fleet:fleet.computeDomains.pretrain: on cluster train: pool gpu: request channel (class "

@@ -1,11 +1,11 @@
 import datetime as dt
 import json
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 from typer.testing import CliRunner
 
 from dra_fleet import clouds, drivers

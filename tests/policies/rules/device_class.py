@@ -1,6 +1,6 @@
 """Programs of the rules on DeviceClasses and the selectors of classes and claims."""
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from dra_fleet.drivers.divided_devices import DeviceSelection, dividable
 from dra_fleet.policy.rule_cases import REMOVED, Break, Declared, said

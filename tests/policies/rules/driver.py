@@ -1,7 +1,8 @@
 """Programs of the rules on DRA drivers and GPU drivers of nodes."""
 
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from dra_fleet.policy.rule_cases import REMOVED, Break, Declared, said
 from tests.policies.rules._building import breaking, passes

@@ -3,11 +3,11 @@ import shutil
 import socket
 import threading
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any
 
 import psutil
 import pytest
+from msgspec.structs import replace
 
 from dra_fleet.clusters.client import KubeApi
 from dra_fleet.clusters.credentials import read_kubeconfig

@@ -1,9 +1,9 @@
 import os
 import sqlite3
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from dra_fleet.rehearsal.simulator.processes import ProcessId
 from dra_fleet.rehearsal.simulator.store import ClusterRecord, Store

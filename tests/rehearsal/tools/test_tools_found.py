@@ -3,10 +3,10 @@ import os
 import shutil
 import subprocess
 import time
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from dra_fleet.rehearsal import reporting
 from dra_fleet.rehearsal.tools import ToolsError, ensure, recipes, releases, sources, toolset

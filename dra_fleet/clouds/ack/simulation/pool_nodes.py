@@ -32,7 +32,7 @@ _ARM: Final = re.compile(r"\d+y")
 """Families such as g8y are Yitian's, which is arm64."""
 
 
-class EcsInstanceType(InstanceType):
+class EcsInstanceType(InstanceType, frozen=True):
     """An instance type of ECS."""
 
     @property

@@ -31,7 +31,7 @@ _GIB_PER_CPU: Final = {"m": 4, "r": 8, "c": 2, "t": 4}
 """https://docs.aws.amazon.com/ec2/latest/instancetypes/instance-type-names.html"""
 
 
-class Ec2InstanceType(InstanceType):
+class Ec2InstanceType(InstanceType, frozen=True):
     """An instance type of EC2."""
 
     @property

@@ -5,8 +5,9 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Protocol, cast
+
+from msgspec import Struct, field
 
 from dra_fleet.clouds.eks.simulation.account import ACCOUNT, arn, made_id, refuse
 from dra_fleet.rehearsal.clouds import typed_cloud
@@ -35,8 +36,7 @@ _WORDS: Final = {
 }  # fmt: skip
 
 
-@dataclass(frozen=True, kw_only=True)
-class Shape:
+class Shape(Struct, frozen=True, kw_only=True):
     """A shape of a service model, such as CreateNodegroupRequest."""
 
     service: str
@@ -93,8 +93,7 @@ def faults(shape: Shape, inputs: Properties, names: Names, path: str = "") -> li
     return list(_structure(shape, inputs, names, path))
 
 
-@dataclass(frozen=True, kw_only=True)
-class Model:
+class Model(Struct, frozen=True, kw_only=True):
     """Model that validates a type's inputs.
 
     Args:
@@ -132,8 +131,7 @@ Outputs = Callable[["Record"], "Properties"]
 Identifier = Callable[["Properties"], str]
 
 
-@dataclass(frozen=True, kw_only=True)
-class PlainType:
+class PlainType(Struct, frozen=True, kw_only=True):
     """See `dra_fleet.clouds.eks.simulation.resource_type.ResourceType`.
 
     Args:
@@ -218,7 +216,7 @@ _RULE: Final = frozenset(
 )  # fmt: skip
 
 
-class RouteTables(PlainType):
+class RouteTables(PlainType, frozen=True):
     """Route tables, whose routes are created by separate calls."""
 
     def faults(self, inputs: Properties) -> list[WrongInput]:
@@ -234,7 +232,7 @@ class RouteTables(PlainType):
         return found
 
 
-class SecurityGroups(PlainType):
+class SecurityGroups(PlainType, frozen=True):
     """Security groups with the rules written inside them."""
 
     def faults(self, inputs: Properties) -> list[WrongInput]:

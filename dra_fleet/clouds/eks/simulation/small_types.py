@@ -28,7 +28,7 @@ POD_IDENTITY: Final = "aws:eks/podIdentityAssociation:PodIdentityAssociation"
 POLICY: Final = "aws:eks/accessPolicyAssociation:AccessPolicyAssociation"
 
 
-class LaunchTemplates(PlainType):
+class LaunchTemplates(PlainType, frozen=True):
     """Launch templates: every change is a new version."""
 
     async def update(self, record: Record, news: Properties) -> None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, cast
+
+from msgspec import Struct
 
 from dra_fleet.clouds.gke import CLOUD
 from dra_fleet.clouds.gke.facts import gke_facts
@@ -31,8 +32,7 @@ _GIB_PER_CPU: Final = {"standard": 4.0, "highmem": 8.0, "highcpu": 1.0}
 _ACCELERATED: Final = ("a2", "a3", "a4", "a4x", "g2", "g4", "ct4p", "ct5lp", "ct5p", "ct6e")
 
 
-@dataclass(frozen=True, kw_only=True)
-class MachineType:
+class MachineType(Struct, frozen=True, kw_only=True):
     """A machine type with the accelerators of a pool. `machine`: its catalogue entry."""
 
     name: str

@@ -7,9 +7,9 @@ Source: https://github.com/kubernetes-sigs/dra-driver-nvidia-gpu, main of 2026-0
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from msgspec import Struct
 from typing_extensions import override
 
 from dra_fleet.clusters.client import ApiError
@@ -146,8 +146,7 @@ def daemon_set(domain: Object, namespace: str, image: str, gates: str) -> Object
 CONFLICT: Final = 409
 
 
-@dataclass(frozen=True, kw_only=True)
-class Controller:
+class Controller(Struct, frozen=True, kw_only=True):
     """A controller's pod at work.
 
     Args:

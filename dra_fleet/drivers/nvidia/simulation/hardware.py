@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import dataclasses
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Self, cast
 
+from msgspec import Struct
+from msgspec.structs import replace
 from pydantic import Field, model_validator
 from typing_extensions import override
 
@@ -173,8 +173,7 @@ def _placed(slots: Sequence[GpuSlot], minor: int) -> GpuSlot:
     return slot.model_copy(update={"pci_bus_id": slot.pci_bus_id or address, "numa_node": numa_node})
 
 
-@dataclass(frozen=True, kw_only=True)
-class NvidiaParts:
+class NvidiaParts(Struct, frozen=True, kw_only=True):
     """The state of a machine that NVIDIA's driver reads.
 
     `shared`: strategy and replicas by which the device plugin advertises whole GPUs; None for once each.
@@ -194,5 +193,5 @@ def parts_of(host: Host) -> NvidiaParts:
 
 def with_changed(host: Host, **changes: Any) -> Host:  # noqa: ANN401 - a field's value
     """Return a machine with some of that state changed."""
-    changed = dataclasses.replace(parts_of(host), **changes)
-    return dataclasses.replace(host, parts={**host.parts, DRIVER_NAME: changed})
+    changed = replace(parts_of(host), **changes)
+    return replace(host, parts={**host.parts, DRIVER_NAME: changed})

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import re
 from typing import TYPE_CHECKING, Any, Final, cast
+
+from msgspec.structs import replace
 
 from dra_fleet.drivers.nvidia.simulation.hardware import NvidiaOnHost, parts_of, with_changed
 from dra_fleet.drivers.nvidia.simulation.operator.labels import Role, extended_resources, role_of
@@ -56,8 +57,7 @@ def installed(host: Host, pods: Sequence[Object], kept: str) -> Host:
     return with_changed(
         host,
         gpus=tuple(
-            dataclasses.replace(gpu, mig=None if layout is None else tuple(layout.items()))
-            for gpu, layout in gpus
+            replace(gpu, mig=None if layout is None else tuple(layout.items())) for gpu, layout in gpus
         ),
     )
 

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
+
+from msgspec import Struct
 
 from dra_fleet.drivers.nvidia.driver import DRIVER
 from dra_fleet.kubernetes.devices.quantity import Quantity
@@ -115,8 +116,7 @@ _INTERVALS = ("Default", "Short", "Medium", "Long")
 _BACKENDS = ("LegacyOnly", "PreferIommuFD")
 
 
-@dataclass(frozen=True, kw_only=True)
-class Applied:
+class Applied(Struct, frozen=True, kw_only=True):
     """Target of a configuration.
 
     Attributes:

@@ -6,9 +6,9 @@ Source: https://github.com/kubernetes-sigs/dra-driver-nvidia-gpu, `cmd/gpu-kubel
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Final
 
+from msgspec import Struct
 from typing_extensions import override
 
 from dra_fleet.drivers.common.predicting import known_device
@@ -51,8 +51,7 @@ NOT_RECOGNIZED = "runtime object is not a recognized configuration"
 """The driver's message about a kind that only its other plugin supports."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Assigning:
+class Assigning(Struct, frozen=True, kw_only=True):
     """The match of configurations to devices in a plugin.
 
     Attributes:
@@ -120,8 +119,7 @@ class Assigning:
 _DEFAULTS = {kind: {"kind": name} for name, kind in DEVICE_TYPES.items()}
 
 
-@dataclass(frozen=True, kw_only=True)
-class Preparing:
+class Preparing(Struct, frozen=True, kw_only=True):
     """The checks of claims by the driver on a node.
 
     Attributes:

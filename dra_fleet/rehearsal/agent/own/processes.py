@@ -6,8 +6,9 @@ Each is recorded like a control plane's component, so that nothing of it outlive
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
+
+from msgspec import Struct
 
 from dra_fleet.rehearsal.simulator.controlplane.ending import end_components
 from dra_fleet.rehearsal.simulator.controlplane.kubeconfig import token_kubeconfig
@@ -35,8 +36,7 @@ class Crashed(Exception):  # noqa: N818 - a state to show, not a bug
     """A program has ended; the message is what it said last."""
 
 
-@dataclass(frozen=True)
-class PodProgram:
+class PodProgram(Struct, frozen=True):
     """A program that is kept up, with a growing pause."""
 
     supervisor: Supervisor

@@ -9,10 +9,11 @@ from __future__ import annotations
 import asyncio
 import re
 import subprocess
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Final
+
+from msgspec import Struct
 
 from dra_fleet.clusters.informer import key_of
 from dra_fleet.rehearsal.agent.own import sockets
@@ -60,8 +61,7 @@ _REFERENCE: Final = re.compile(r"\$\((\w+)\)")
 _FIELD: Final = re.compile(r"metadata\.(labels|annotations)\['([^']+)'\]")
 
 
-@dataclass(frozen=True, kw_only=True)
-class ContainerProcess:
+class ContainerProcess(Struct, frozen=True, kw_only=True):
     """A driver's container on one node.
 
     Args:
@@ -177,8 +177,7 @@ LOOK_AGAIN: Final = 0.5
 FOLLOW_SECONDS: Final = 1.0
 
 
-@dataclass(kw_only=True)
-class _Running:
+class _Running(Struct, kw_only=True):
     driver: str
     chosen: Path
     container: ContainerProcess

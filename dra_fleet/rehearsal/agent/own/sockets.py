@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import os
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import grpc
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
+from msgspec import Struct
 
 from dra_fleet.rehearsal.drivers.plugin import PrepareFailed
 from dra_fleet.rehearsal.home import LONGEST_SOCKET_PATH
@@ -69,8 +69,7 @@ _FIELDS: Final[dict[str, tuple[tuple[str, int | str, Any], ...]]] = {
 not sent."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Registered:
+class Registered(Struct, frozen=True, kw_only=True):
     """A driver that a kubelet has registered.
 
     Attributes:

@@ -9,9 +9,10 @@ https://kubernetes.io/docs/concepts/cluster-administration/compatibility-version
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
+
+from msgspec import Struct
 
 from dra_fleet.rehearsal.simulator.controlplane.pki import Pki
 from dra_fleet.rehearsal.simulator.controlplane.ports import LOOPBACK
@@ -51,16 +52,14 @@ without network does not have.
 """
 
 
-@dataclass(frozen=True, kw_only=True)
-class Command:
+class Command(Struct, frozen=True, kw_only=True):
     """A program to start. It runs in the cluster's directory."""
 
     arguments: tuple[str, ...]
     environment: dict[str, str]
 
 
-@dataclass(frozen=True, kw_only=True)
-class Layout:
+class Layout(Struct, frozen=True, kw_only=True):
     """Paths in a cluster's directory."""
 
     directory: Path
@@ -117,8 +116,7 @@ _APIS: Final = {"GenericWorkload": "scheduling.k8s.io/v1beta1"}
 https://kubernetes.io/docs/reference/using-api/#enabling-or-disabling"""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Components:
+class Components(Struct, frozen=True, kw_only=True):
     """The commands of one cluster's components."""
 
     tools: ToolPaths

@@ -9,7 +9,6 @@ import datetime as dt
 import ipaddress
 import shutil
 import ssl
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -25,6 +24,7 @@ from cryptography.hazmat.primitives.serialization import (
     PublicFormat,
 )
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+from msgspec import Struct
 
 from dra_fleet.rehearsal.simulator.files import write_private
 
@@ -53,8 +53,7 @@ USERS = {
 https://kubernetes.io/docs/reference/access-authn-authz/rbac/#core-component-roles"""
 
 
-@dataclass(frozen=True)
-class Pki:
+class Pki(Struct, frozen=True):
     """Paths of one cluster's keys and certificates."""
 
     directory: Path
@@ -93,8 +92,7 @@ class Pki:
         making.rename(self.directory)
 
 
-@dataclass(frozen=True)
-class Serving:
+class Serving(Struct, frozen=True):
     """TLS context of a server on the loopback, and its authority for clients."""
 
     context: ssl.SSLContext

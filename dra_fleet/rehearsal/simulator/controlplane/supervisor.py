@@ -8,8 +8,9 @@ import os
 import sqlite3
 import subprocess
 import time
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from dra_fleet.rehearsal.simulator.errors import SimulatorError
 from dra_fleet.rehearsal.simulator.files import last_lines, rotate
@@ -34,8 +35,7 @@ ends: no unrecorded process runs."""
 logger = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, kw_only=True)
-class ComponentPlace:
+class ComponentPlace(Struct, frozen=True, kw_only=True):
     """Directory and record of a component."""
 
     cluster: str

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from dra_fleet.rehearsal.simulator.errors import InvalidRequestError
 from dra_fleet.rehearsal.tools.toolset import playable_minors
@@ -12,8 +13,7 @@ GRAMMAR = re.compile(r"v(?P<minor>1\.\d+)\.\d+([-+][0-9A-Za-z.+-]+)?")
 """Clouds add their own suffix: v1.34.9-cloud.1234000, v1.35.2-cloud-0123456."""
 
 
-@dataclass(frozen=True)
-class FullVersion:
+class FullVersion(Struct, frozen=True):
     """A full version such as v1.34.9-gke.1234000."""
 
     text: str

@@ -1,10 +1,10 @@
-import dataclasses
 import json
 from pathlib import Path
 from typing import Any
 
 import pulumi
 import pytest
+from msgspec.structs import replace
 
 from components.fleet import build
 from dra_fleet.drivers.common.placement import any_linux_node, away_from
@@ -271,7 +271,7 @@ def test_pods_go_before_their_template_and_both_before_the_driver(alibaba: Recor
 def test_a_production_cluster_is_protected_and_its_pools_may_change(
     environment: str, protected: bool, alibaba: Recorder
 ) -> None:
-    declare(alibaba, dataclasses.replace(fleet_plan(a10()), environment=environment))
+    declare(alibaba, replace(fleet_plan(a10()), environment=environment))
     assert bool(alibaba.only(COMPONENT).protect) is protected
     assert bool(alibaba.only(CLUSTER).protect) is protected
     assert gpu_pool(alibaba).protect is False

@@ -1,5 +1,4 @@
 import base64
-import dataclasses
 import json
 from pathlib import Path
 from typing import Any
@@ -7,6 +6,7 @@ from typing import Any
 import pulumi
 import pytest
 import yaml
+from msgspec.structs import replace
 
 from components.clouds.aks.cluster import login_kubeconfig
 from components.fleet import build
@@ -206,7 +206,7 @@ def test_an_adopted_cluster_is_not_made_and_gets_its_pools(azure: Recorder) -> N
 def test_a_production_cluster_is_protected_and_its_pools_may_change(
     environment: str, protected: bool, azure: Recorder
 ) -> None:
-    declare(azure, dataclasses.replace(fleet_plan(vgpu()), environment=environment))
+    declare(azure, replace(fleet_plan(vgpu()), environment=environment))
     assert bool(azure.only(COMPONENT).protect) is protected
     assert azure.only(POOL).protect is False
     assert bool(azure.only(CLUSTER).protect) is protected

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import base64
-import dataclasses
 import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from msgspec.structs import replace
 
 from components.fleet import build
 from dra_fleet.fleet import parse, read_stack_file
@@ -261,7 +261,7 @@ def test_changes_that_need_a_new_group_replace_the_group(aws: Recorder) -> None:
 def test_a_production_cluster_is_protected_and_its_groups_may_change(
     environment: str, protected: bool, aws: Recorder
 ) -> None:
-    declare(aws, dataclasses.replace(fleet_plan(h100()), environment=environment))
+    declare(aws, replace(fleet_plan(h100()), environment=environment))
     assert bool(aws.only(COMPONENT).protect) is protected
     assert bool(aws.only(CLUSTER).protect) is protected
     assert group(aws).protect is False

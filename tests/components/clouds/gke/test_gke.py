@@ -1,10 +1,10 @@
-import dataclasses
 import json
 from pathlib import Path
 from typing import Any
 
 import pulumi
 import pytest
+from msgspec.structs import replace
 
 from components.clouds.gke.cluster import login_kubeconfig
 from dra_fleet.fleet import read_stack_file
@@ -135,7 +135,7 @@ def test_an_adopted_cluster_is_not_made_and_gets_its_pools(google: Recorder) -> 
 def test_a_production_cluster_is_protected_and_its_pools_may_change(
     environment: str, protected: bool, google: Recorder
 ) -> None:
-    declare(google, dataclasses.replace(fleet_plan(l4()), environment=environment))
+    declare(google, replace(fleet_plan(l4()), environment=environment))
     assert bool(google.only(COMPONENT).protect) is protected
     assert google.only(POOL, "render-gpu").protect is False
     assert bool(google.only(CLUSTER).protect) is protected

@@ -1,8 +1,8 @@
-import dataclasses
 import re
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from dra_fleet.drivers.nvidia import facts as nvidia_facts
 from dra_fleet.drivers.nvidia.simulation.hardware import parts_of, with_changed
@@ -126,7 +126,7 @@ def test_the_device_plugin_advertises_by_strategy(
 def test_unequal_gpus_stop_the_device_plugin_in_strategy_single_only() -> None:
     half = host(nvidia={**DRIVER, "mig": {"1g.10gb": 7}})
     first, second = parts_of(half).gpus
-    half = with_changed(half, gpus=(dataclasses.replace(first, mig=None), second))
+    half = with_changed(half, gpus=(replace(first, mig=None), second))
     problems = {
         strategy: plugin_problem(
             pod_of(Role.DEVICE_PLUGIN, now=read_policy(mig={"strategy": strategy})), half

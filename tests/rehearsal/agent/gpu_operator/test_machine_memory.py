@@ -1,9 +1,9 @@
 from __future__ import annotations
 
-import dataclasses
 from typing import TYPE_CHECKING, cast
 
 import pytest
+from msgspec.structs import replace
 
 from dra_fleet.drivers.nvidia.simulation.hardware import DRIVER_NAME, parts_of
 from dra_fleet.drivers.nvidia.simulation.machine import driver_version, kept_text
@@ -39,7 +39,7 @@ def test_a_machine_is_as_it_was_changed_from_the_first_look_of_an_agent_that_sta
     hosts = {host.name: host for host in ClusterHardware.model_validate(HARDWARE).hosts()}
     view = ClusterView(api, queue, hosts)
     layouts: Layouts = ((("1g.5gb", 7),), None)
-    shared = dataclasses.replace(parts_of(hosts["whole-0"]), shared=("time-slicing", 4))
+    shared = replace(parts_of(hosts["whole-0"]), shared=("time-slicing", 4))
     memory = Memory(kept={DRIVER_NAME: kept_text(shared, layouts)}, boots=1)
     view.nodes.objects["whole-0"] = {"metadata": {"name": "whole-0", "annotations": {MEMORY: memory.text()}}}
 

@@ -1,7 +1,7 @@
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from dra_fleet.drivers.nvidia.simulation.operator.mig_manager import (
     NOT_IN_EFFECT,

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import base64
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from msgspec.structs import replace
 
 from dra_fleet.clouds.eks.simulation.cloud import GET_GROUP, GET_GROUPS
 from dra_fleet.clouds.eks.simulation.network_types import VPC

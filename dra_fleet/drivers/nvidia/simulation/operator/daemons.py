@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import dataclasses
 from typing import TYPE_CHECKING, Any, Final, cast
 
 import yaml
+from msgspec.structs import replace
 from pydantic import BaseModel, Field, ValidationError
 from typing_extensions import override
 
@@ -285,7 +285,7 @@ class Daemons(Programs):
             return
         parts = parts_of(self._machines.host(name))
         if parts.shared != shared:
-            text = kept_text(dataclasses.replace(parts, shared=shared))
+            text = kept_text(replace(parts, shared=shared))
             await self._machines.change(name, DRIVER_NAME, text)
             self._view.wake_all_on(name)
 

@@ -6,8 +6,10 @@ https://github.com/NVIDIA/k8s-device-plugin/tree/v0.19.0/internal/lm.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, cast
+
+from msgspec import Struct
+from msgspec.structs import asdict
 
 from dra_fleet import clouds
 from dra_fleet.drivers.nvidia.facts import CLIQUE_LABEL, OF_OPERATOR
@@ -31,8 +33,7 @@ BUILT_IN_CONFIG: Final = "default-mig-parted-config"
 _TOLERATIONS: Final = ({"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"},)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Component:
+class Component(Struct, frozen=True, kw_only=True):
     """The policy of one operand."""
 
     enabled: bool
@@ -40,16 +41,14 @@ class Component:
     env: tuple[Object, ...]
 
 
-@dataclass(frozen=True, kw_only=True)
-class MigManagerPart(Component):
+class MigManagerPart(Component, frozen=True, kw_only=True):
     """The MIG manager's part: which ConfigMap it reads, and the layout of nodes that name none."""
 
     config_map: str
     default_config: str
 
 
-@dataclass(frozen=True, kw_only=True)
-class Policy:
+class Policy(Struct, frozen=True, kw_only=True):
     """The operator's configuration.
 
     `labels_clients`: later operators label nodes with `nvidia.com/gpu.deploy.client`.
@@ -241,7 +240,7 @@ def read(body: Object, version: str) -> Policy:
         dcgm=_component(_part(spec, "dcgm")),
         dcgm_exporter=_component(_part(spec, "dcgmExporter")),
         mig_manager=MigManagerPart(
-            **vars(_component(manager)),
+            **asdict(_component(manager)),
             config_map=config.get("name") or BUILT_IN_CONFIG,
             default_config="all-disabled" if config.get("default") is None else config["default"],
         ),

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Final
+
+from msgspec import Struct
 
 from dra_fleet.clusters.client import ApiError
 from dra_fleet.clusters.pending.state import claim_names
@@ -57,8 +58,7 @@ class Action(Enum):
     FAIL = "report failed"
 
 
-@dataclass(frozen=True, kw_only=True)
-class Situation:
+class Situation(Struct, frozen=True, kw_only=True):
     """State of a node.
 
     Args:
@@ -82,8 +82,7 @@ class Situation:
     paused: bool = False
 
 
-@dataclass(frozen=True)
-class MigStep:
+class MigStep(Struct, frozen=True):
     """An action and why."""
 
     action: Action

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
+
+from msgspec import Struct
 
 from dra_fleet.drivers.nvidia import facts as nvidia_facts
 from dra_fleet.drivers.nvidia.simulation.operator import mig_config
@@ -43,8 +44,7 @@ _CONFIG_MAPS: Final = {
 }
 
 
-@dataclass(frozen=True, kw_only=True)
-class Operand:
+class Operand(Struct, frozen=True, kw_only=True):
     """A DaemonSet of the operator.
 
     Args:
