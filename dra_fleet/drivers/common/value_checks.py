@@ -503,14 +503,15 @@ def _unknown(version: ChartVersion, key: str, given: Collection[str]) -> Refusal
         effect = "Helm would refuse it by the chart's schema"
     elif section in version.copied_sections:
         effect = "the API server would drop it silently"
-    free = [name for name in names if name not in given]
-    meant = _meant(key, free) or _meant(key.replace("-", "."), free)
+    meant = _meant(key, names) or _meant(key.replace("-", "."), names)
+    is_set = meant in given
     return Refusal(
         path=key,
         what=f"is not a value of chart {_checked_by(version, effect)}",
         got=key,
         allowed=choices(key, names),
-        fix=version.ignored_values.get(key) or (f"did you mean {meant}?" if meant else "remove it"),
+        fix=version.ignored_values.get(key)
+        or (f"did you mean {meant}?" if meant and not is_set else "remove it"),
     )
 
 

@@ -187,7 +187,7 @@ FORBID_UNKNOWN_VALUES = (
             False,
             (
                 "is not a value of chart v25.10.0; Helm would ignore it silently",
-                "driver.enabled, driver.rdma.enabled, driver.env; 285 are known",
+                "driver.enabled, driver.rdma.enabled, driver.env; 330 are known",
                 "remove it",
             ),
             known=False,
