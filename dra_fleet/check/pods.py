@@ -116,7 +116,7 @@ def _embedded(value: object, path: Path, *, is_in_container: bool = False) -> It
     """
     fields = mapping(value)
     if fields:
-        has_containers = isinstance(fields.get("containers"), list) or any(_only_container(fields))
+        has_containers = isinstance(fields.get("containers"), list) or any(_main_container(fields))
         if (has_containers or is_in_container) and isinstance(fields.get("resourceClaims"), list):
             yield path
             return
@@ -131,10 +131,9 @@ def _lists_claims(container: object) -> bool:
     return isinstance(at(container, ("resources", "claims")), list)
 
 
-def _only_container(spec: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the field of a pod's one container in systems that name it: `model`, `mainContainer`."""
-    if "containers" not in spec:
-        yield from (key for key, item in spec.items() if _lists_claims(item))
+def _main_container(spec: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the field of a pod's main container in systems that name it: `model`, `mainContainer`."""
+    yield from (key for key, item in spec.items() if _lists_claims(item))
 
 
 def _pod_at(resource: FileObject, path: Path) -> Pod:
@@ -190,10 +189,10 @@ def containers(pod: Pod) -> Iterator[tuple[Path, dict[str, Any]]]:
     for kind in ("initContainers", "containers"):
         for index, item in enumerate(sequence(pod.spec.get(kind))):
             yield (*pod.path, kind, index), mapping(item)
-    for key in _only_container(pod.spec):
+    for key in _main_container(pod.spec):
         yield (*pod.path, key), mapping(pod.spec[key])
     holder = pod.path[:-1]
-    if "containers" not in pod.spec and _lists_claims(at(pod.resource.value, holder)):
+    if _lists_claims(at(pod.resource.value, holder)):
         yield holder, mapping(at(pod.resource.value, holder))
 
 

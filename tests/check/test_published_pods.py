@@ -140,3 +140,21 @@ def test_a_service_takes_claims_beside_the_fields_of_its_pod() -> None:
         in mistyped
     )
     assert "no container takes claim gpu" in unused
+
+
+@pytest.mark.parametrize("sidecars", ["[]", "[{name: proxy, image: i}]"])
+def test_a_service_with_sidecars_uses_the_claims_of_its_pod(sidecars: str) -> None:
+    graph = GRAPH.replace("mainContainer", f"containers: {sidecars}\n        mainContainer")
+    assert on(claim("gpu.nvidia.com") + graph.replace("NAME", "gpu"), lab=H100) == []
+    mistyped, unused = on(claim("gpu.nvidia.com") + graph.replace("NAME", "gpus"), lab=H100)
+    assert "Worker.resources.claims[0].name: must be one of the names in pod.spec.resourceClaims" in mistyped
+    assert unused.endswith("[claim-not-taken]")
+
+
+@pytest.mark.parametrize("sidecars", ["[]", "[{name: proxy, image: i}]"])
+def test_a_main_container_with_sidecars_uses_the_claims_of_its_pod(sidecars: str) -> None:
+    graph = GRAPH.replace("      resources: {claims: [{name: NAME}]}\n", "").replace(
+        "mainContainer: {image: i}",
+        f"containers: {sidecars}\n        mainContainer: {{image: i, resources: {{claims: [{{name: gpu}}]}}}}",
+    )
+    assert on(claim("gpu.nvidia.com") + graph, lab=H100) == []
