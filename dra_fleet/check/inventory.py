@@ -122,13 +122,20 @@ class ClusterInventory(Struct, frozen=True, eq=False, dict=True):
 
     @cached_property
     def extended_resources(self) -> dict[str, str]:
-        """Extended resource names that a class answers there, each with the class; empty below 1.36."""
+        """Extended resource names that a class answers there, each with the class; empty below 1.36.
+
+        Excludes the names of assumed drivers that publish nothing while a device plugin serves the name.
+        """
         if not is_on("DRAExtendedResource", self.plan.kubernetes):
             return {}
+        published = {device.driver for pool in self.pools for device in pool.shape.devices}
         chart = {
             resource: name
             for driver in self.drivers
             for resource, name in driver.version.extended_resources.items()
+            if not driver.is_assumed
+            or driver.facts.driver in published
+            or resource not in self.plugin_resources
         }
         stack = {
             item.spec.extended_resource_name: item.name
