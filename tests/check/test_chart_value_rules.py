@@ -252,3 +252,27 @@ def test_a_label_that_the_chart_s_own_rule_sets_is_not_asked_of_a_pool(version: 
     text = f"nodeFeatureRules: {{enabled: true}}\nkubeletPlugin: {{tolerations: {tolerations}}}\n".encode()
     values = ValuesFile(chart="intel-gpu-resource-driver-chart", version=version, name="v", data=text)
     assert check(plan_of(ROOT / "examples" / "intel-gpus.yaml"), [], [values]) == []
+
+
+def unknown_values(text: str) -> list[str]:
+    """Return the findings on values that are not known, of NVIDIA's operator."""
+    return [line for line in value_findings(text, chart="gpu-operator@v25.10.1") if "is not a value" in line]
+
+
+def test_a_value_is_not_proposed_for_a_section_that_takes_other_keys() -> None:
+    [output] = unknown_values("mps: {enabled: false}\n")
+    assert "mps: is not a value of chart v25.10.1; Helm would ignore it silently; got: mps" in output
+    assert "; fix: remove it [values-refused]" in output
+    [output] = unknown_values("mps: true\n")
+    assert "; fix: remove it [values-refused]" in output
+    [output] = unknown_values("mps: {root: /run/mps}\n")
+    assert "; fix: did you mean devicePlugin.mps? [values-refused]" in output
+    [output] = unknown_values("migmanager: {enabled: true, strategy: mixed}\n")
+    assert "; fix: did you mean migManager? [values-refused]" in output
+
+
+@pytest.mark.parametrize("key", ["gc", "image", "master", "topologyUpdater", "worker"])
+def test_values_of_the_feature_discovery_subchart_are_proposed_under_its_name(key: str) -> None:
+    [output] = unknown_values(f"nfd: {{enabled: true, {key}: {{tolerations: []}}}}\n")
+    assert f"nfd.{key}: is not a value of chart v25.10.1; Helm would ignore it silently" in output
+    assert f"; fix: move it to node-feature-discovery.{key} [values-refused]" in output

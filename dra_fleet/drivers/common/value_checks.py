@@ -430,7 +430,7 @@ def _check(version: ChartVersion, values: ChartValues, prefix: str) -> list[Refu
         elif key in version.refused_values:
             refusals += _check_refused(version, key, value)
         else:
-            refusals.append(_unknown(version, key, {f"{prefix}{other}" for other in values}))
+            refusals.append(_unknown(version, key, value, {f"{prefix}{other}" for other in values}))
     return refusals
 
 
@@ -494,7 +494,7 @@ def _check_gate(version: ChartVersion, key: str, gate: str, on: object) -> list[
     return []
 
 
-def _unknown(version: ChartVersion, key: str, given: Collection[str]) -> Refusal:
+def _unknown(version: ChartVersion, key: str, value: object, given: Collection[str]) -> Refusal:
     sections = {known.rpartition(".")[0] for known in version.values} - {""}
     names = [*version.values, *sections]
     section = key.rpartition(".")[0]
@@ -503,7 +503,8 @@ def _unknown(version: ChartVersion, key: str, given: Collection[str]) -> Refusal
         effect = "Helm would refuse it by the chart's schema"
     elif section in version.copied_sections:
         effect = "the API server would drop it silently"
-    meant = _meant(key, names) or _meant(key.replace("-", "."), names)
+    fitting = [name for name in names if _has_form(version, name, value)]
+    meant = _meant(key, names, fitting) or _meant(key.replace("-", "."), names, fitting)
     is_set = meant in given
     return Refusal(
         path=key,
@@ -515,11 +516,23 @@ def _unknown(version: ChartVersion, key: str, given: Collection[str]) -> Refusal
     )
 
 
-def _meant(key: str, names: Collection[str]) -> str:
+def _has_form(version: ChartVersion, key: str, value: object) -> bool:
+    """Return whether a key takes a value of this form: a section takes a mapping with its own keys only."""
+    kind = version.values.get(key)
+    if kind is not None:
+        return not isinstance(value, Mapping) or isinstance(value, KINDS[kind].types)
+    if not isinstance(value, Mapping):
+        return value is None
+    return all(
+        any(f"{known}.".startswith(f"{key}.{below}.") for known in version.values) for below in mapping(value)
+    )
+
+
+def _meant(key: str, names: Collection[str], fitting: Collection[str]) -> str:
     """Return the known name that an unknown key stands for, or an empty text if none is certain.
 
     The name is in the same section and has nearly the same last word, or it is the only one below that
-    section with the same last word.
+    section with the same last word, and the value has the form of that name.
     """
     section, _, last = key.rpartition(".")
     beside = {name.rpartition(".")[2]: name for name in names if name.rpartition(".")[0] == section}
@@ -528,7 +541,7 @@ def _meant(key: str, names: Collection[str]) -> str:
         return beside[near[0]]
     below = f"{section}." if section else ""
     same = [name for name in names if name.startswith(below) and name.rpartition(".")[2] == last]
-    return same[0] if len(same) == 1 else ""
+    return same[0] if len(same) == 1 and same[0] in fitting else ""
 
 
 def _checked_by(version: ChartVersion, effect: str) -> str:

@@ -96,7 +96,7 @@ def test_a_key_that_is_set_already_is_not_proposed_for_a_mistyped_one() -> None:
         ("driver.maxParallelUpgrades", "did you mean driver.upgradePolicy.maxParallelUpgrades?"),
         ("driver.useOpenKernelModules", "driver: {kernelModuleType: open} for true, proprietary for false"),
         *((key, "remove it") for key in ("driver.useOpenKmods", "dcgm.hostEngine", "resourceManager")),
-        *((key, "remove it") for key in ("validator.enable", "nfd.worker", "timeSlicing", "tolerations")),
+        *((key, "remove it") for key in ("validator.enable", "timeSlicing", "tolerations")),
     ],
 )
 def test_only_a_name_that_is_certainly_meant_is_proposed(key: str, fix: str) -> None:
