@@ -105,7 +105,7 @@ def test_an_existing_stack_that_keeps_every_rule_passes(standing: OtherProject) 
 def serving(folder: Path, change: str) -> Path:
     """This pack, changed by a line of Python before it is served."""
     start = folder / "changed-pack"
-    program = f"from dataclasses import replace; from dra_fleet.policy import pack; {change}"
+    program = f"from msgspec.structs import replace; from dra_fleet.policy import pack; {change}"
     started = "from dra_fleet.policy.serving import start; start()"
     start.write_text(
         f"#!/bin/sh\nPYTHONPATH={PROJECT} exec {sys.executable} -u -c '\n{program}\n{started}\n'\n",
