@@ -523,9 +523,8 @@ def _has_form(version: ChartVersion, key: str, value: object) -> bool:
         return not isinstance(value, Mapping) or isinstance(value, KINDS[kind].types)
     if not isinstance(value, Mapping):
         return value is None
-    return all(
-        any(f"{known}.".startswith(f"{key}.{below}.") for known in version.values) for below in mapping(value)
-    )
+    parts = [f"{key}.{below}." for below in cast("Mapping[str, object]", value)]
+    return all(any(f"{known}.".startswith(part) for known in version.values) for part in parts)
 
 
 def _meant(key: str, names: Collection[str], fitting: Collection[str]) -> str:
