@@ -590,24 +590,3 @@ def test_claims_that_a_container_lists_belong_to_its_pod() -> None:
     assert "; fix: move resourceClaims from the container to the pod's spec [container-claim]" in output
     [output] = on(text % "", lab=H100)
     assert "; fix: list the claim under resourceClaims of the pod [container-claim]" in output
-
-
-NAMED_CLASS = """\
----
-apiVersion: resource.k8s.io/v1
-kind: DeviceClass
-metadata: {name: hami-gpu}
-spec:
-  selectors: [{cel: {expression: device.driver == 'hami-core-gpu.project-hami.io'}}]
-  extendedResourceName: nvidia.com/gpu
-"""
-
-
-def test_a_resource_name_of_a_driver_that_runs_nowhere_is_not_a_duplicate() -> None:
-    plugin = cluster("hgx-h100-8", drivers={}, advertise="device-plugin")
-    [selector] = on(NAMED_CLASS, lab=plugin)
-    assert "spec.selectors[0].cel.expression: cannot be checked" in selector
-    for lab in (H100, cluster("hgx-h100-8", drivers={})):
-        _, name = on(NAMED_CLASS, lab=lab)
-        assert "is the name of class gpu.nvidia.com too" in name
-        assert name.endswith("[extended-resource-twice]")

@@ -158,3 +158,23 @@ def test_a_main_container_with_sidecars_uses_the_claims_of_its_pod(sidecars: str
         f"containers: {sidecars}\n        mainContainer: {{image: i, resources: {{claims: [{{name: gpu}}]}}}}",
     )
     assert on(claim("gpu.nvidia.com") + graph, lab=H100) == []
+
+
+NAMED_CLASS = """\
+---
+apiVersion: resource.k8s.io/v1
+kind: DeviceClass
+metadata: {name: hami-gpu}
+spec:
+  selectors: [{cel: {expression: device.driver == 'hami-core-gpu.project-hami.io'}}]
+  extendedResourceName: nvidia.com/gpu
+"""
+
+
+def test_a_resource_name_of_a_driver_that_runs_nowhere_is_not_a_duplicate() -> None:
+    [selector] = on(NAMED_CLASS, lab=PLUGIN)
+    assert "spec.selectors[0].cel.expression: cannot be checked" in selector
+    for lab in (H100, cluster("hgx-h100-8", drivers={})):
+        _, name = on(NAMED_CLASS, lab=lab)
+        assert "is the name of class gpu.nvidia.com too" in name
+        assert name.endswith("[extended-resource-twice]")
