@@ -6,7 +6,7 @@ import json
 import re
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
-from functools import cache
+from functools import cache, reduce
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from msgspec import Struct
@@ -255,10 +255,7 @@ def _unknown_key(location: Location, settings: Mapping[str, Any]) -> SettingsErr
     meant = _SYNONYMS.get(unknown, unknown)
     near = nearest(meant, known)
     elsewhere = clouds_with(location[:-1], unknown, settings)
-    here: object = settings
-    for part in location[:-1]:
-        here = below(here, part)
-    is_set = bool(near) and below(here, near[0]) is not None
+    is_set = bool(near) and _at((*location[:-1], near[0]), settings) is not None
     what, fix = "unknown key", ("" if is_set else mistyped(meant, known)) or _REMOVE
     begun, _, rest = unknown.partition(":")
     if begun in known and rest:
@@ -285,9 +282,7 @@ def _unknown_key(location: Location, settings: Mapping[str, Any]) -> SettingsErr
 def _unknown_tag(location: Location, tag: str, settings: Mapping[str, Any]) -> SettingsError:
     """Return the error of a mapping whose tag selects none of several models."""
     allowed = tags(location, settings, tag)
-    here: object = settings
-    for part in location:
-        here = below(here, part)
+    here = _at(location, settings)
     got = below(here, tag)
     path = under(*location, tag)
     if got is None:
@@ -356,6 +351,11 @@ def _keys_of(location: Location, settings: Mapping[str, Any]) -> str:
 
 def _length(value: object) -> int:
     return len(cast("list[object]", value)) if isinstance(value, list) else 0
+
+
+def _at(location: Location, settings: Mapping[str, Any]) -> object:
+    """Return the value at a location, or None."""
+    return reduce(below, location, cast("object", settings))
 
 
 def _written(location: Location, settings: Mapping[str, Any]) -> Location:
