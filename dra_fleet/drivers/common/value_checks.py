@@ -503,8 +503,7 @@ def _unknown(version: ChartVersion, key: str, value: object, given: Collection[s
         effect = "Helm would refuse it by the chart's schema"
     elif section in version.copied_sections:
         effect = "the API server would drop it silently"
-    fitting = [name for name in names if _has_form(version, name, value)]
-    meant = _meant(key, names, fitting) or _meant(key.replace("-", "."), names, fitting)
+    meant = _meant(version, key, value, names) or _meant(version, key.replace("-", "."), value, names)
     is_set = meant in given
     return Refusal(
         path=key,
@@ -527,7 +526,7 @@ def _has_form(version: ChartVersion, key: str, value: object) -> bool:
     return all(any(f"{known}.".startswith(part) for known in version.values) for part in parts)
 
 
-def _meant(key: str, names: Collection[str], fitting: Collection[str]) -> str:
+def _meant(version: ChartVersion, key: str, value: object, names: Collection[str]) -> str:
     """Return the known name that an unknown key stands for, or an empty text if none is certain.
 
     The name is in the same section and has nearly the same last word, or it is the only one below that
@@ -540,7 +539,7 @@ def _meant(key: str, names: Collection[str], fitting: Collection[str]) -> str:
         return beside[near[0]]
     below = f"{section}." if section else ""
     same = [name for name in names if name.startswith(below) and name.rpartition(".")[2] == last]
-    return same[0] if len(same) == 1 and same[0] in fitting else ""
+    return same[0] if len(same) == 1 and _has_form(version, same[0], value) else ""
 
 
 def _checked_by(version: ChartVersion, effect: str) -> str:
