@@ -30,7 +30,7 @@ from dra_fleet.kubernetes.scheduling.node_affinity import RequiredNodeAffinity, 
 from dra_fleet.kubernetes.scheduling.taints import Toleration, sequence, toleration_text, untolerated_taints
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from dra_fleet.check.checking import ValuesFile
     from dra_fleet.check.inventory import ClusterInventory
@@ -79,9 +79,8 @@ def check_file(file: ValuesFile, cluster: ClusterInventory) -> Found:
     """
     found: Found = {}
     name = f"values of {file.chart} {file.version}"
-    operator = operator_version(file.chart, file.version)
     try:
-        chart = find_chart(file.chart, file.version) if operator is None else None
+        version, check_values = _checks(file, cluster)
     except ChartUnknown as unknown:
         if not unknown.oldest:
             return {unreadable(file.name, Unreadable(str(unknown))): None}
@@ -94,18 +93,21 @@ def check_file(file: ValuesFile, cluster: ClusterInventory) -> Found:
         return found
     for document in documents_of(file.name, file.data, found):
         subject = Subject(document=document, name=name)
-        version = operator[1] if operator is not None else None
-        if operator is not None:
-            check_operator_values(subject, *operator, cluster)
-        if chart is not None:
-            version = chart.version
-            check_chart_values(subject, chart, (cluster,))
+        check_values(subject)
         about = [item for item in subject.found if is_about_value(subject, document.value, item)]
-        if version is not None:
-            typed = _typed(version, mapping(document.value))
-            check_rendered(Subject(document=document, name=name, found=found), typed, fixes={})
+        typed = _typed(version, mapping(document.value))
+        check_rendered(Subject(document=document, name=name, found=found), typed, fixes={})
         found |= dict.fromkeys(about)
     return found
+
+
+def _checks(file: ValuesFile, cluster: ClusterInventory) -> tuple[ChartVersion, Callable[[Subject], None]]:
+    """Return the version of a file's chart, and the checks of its values."""
+    operator = operator_version(file.chart, file.version)
+    if operator is not None:
+        return operator[1], lambda subject: check_operator_values(subject, *operator, cluster)
+    chart = find_chart(file.chart, file.version)
+    return chart.version, lambda subject: check_chart_values(subject, chart, (cluster,))
 
 
 def _typed(version: ChartVersion, values: ChartValues, prefix: str = "") -> ChartValues:
