@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Final, cast
 
 from msgspec import Struct, field
 
-from dra_fleet.check.extended_resources import is_asked
-from dra_fleet.check.pods import pods_of, taken
+from dra_fleet.check.pods import containers, names_extended, pods_of, taken
 from dra_fleet.check.references import is_companion
 from dra_fleet.check.resources import DEVICE_KINDS, GROUP, RENDER, TEMPLATE, at, mapping, resources, sequence
 from dra_fleet.core.findings.errors import choices, mistyped, nearest
@@ -139,7 +138,8 @@ def _why_passed(item: FileObject) -> str:
     if item.is_device_object or is_companion(item) or is_namespace or has_wrong_kind(item):
         return ""
     pods = pods_of(item)
-    if any("resourceClaims" in pod.spec or is_asked(pod) or any(taken(pod)) for pod in pods):
+    asks = (names_extended(item) for pod in pods for _, item in containers(pod))
+    if any("resourceClaims" in pod.spec or any(taken(pod)) for pod in pods) or any(asks):
         return ""
     return "ask for no devices" if pods or not is_foreign(item) else f"kind {item.kind} not known"
 

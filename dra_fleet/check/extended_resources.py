@@ -269,16 +269,6 @@ def _is_advertised(name: str) -> bool:
     )
 
 
-def is_asked(pod: Pod) -> bool:
-    """Return whether a container requests an extended resource."""
-    return any(
-        "/" in name
-        for _, container in containers(pod)
-        for field in ("limits", "requests")
-        for name in mapping(at(container, ("resources", field)))
-    )
-
-
 def _check_pair(pod: Pod, where: Path, limit: object, request: object) -> None:
     """Check that a limit equals the request: core/v1 does not overcommit extended resources."""
     if limit is None or (request is not None and str(limit) != str(request)):

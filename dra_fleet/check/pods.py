@@ -112,12 +112,15 @@ def _pods_of_release(resource: FileObject) -> Iterator[Pod]:
 def _embedded(value: object, path: Path, *, is_in_container: bool = False) -> Iterator[Path]:
     """Yield the paths of pod specs in a value: mappings with `resourceClaims` and containers.
 
+    Containers with an image that request extended resources are enough; policies on pods have none.
+
     `is_in_container`: the mapping around the value has `resources.claims`, as a service of Dynamo does.
     """
     fields = mapping(value)
     if fields:
         has_containers = isinstance(fields.get("containers"), list) or any(_main_container(fields))
-        if (has_containers or is_in_container) and isinstance(fields.get("resourceClaims"), list):
+        has_claims = isinstance(fields.get("resourceClaims"), list)
+        if (has_claims and (has_containers or is_in_container)) or _has_extended_resources(fields):
             yield path
             return
         for key, item in fields.items():
@@ -129,6 +132,16 @@ def _embedded(value: object, path: Path, *, is_in_container: bool = False) -> It
 
 def _lists_claims(container: object) -> bool:
     return isinstance(at(container, ("resources", "claims")), list)
+
+
+def _has_extended_resources(spec: Mapping[str, Any]) -> bool:
+    return any(names_extended(item) and "image" in mapping(item) for item in sequence(spec.get("containers")))
+
+
+def names_extended(container: object) -> bool:
+    """Return whether a container requests extended resources, whose names have a domain."""
+    resources = (at(container, ("resources", field)) for field in ("limits", "requests"))
+    return any("/" in name for named in resources for name in mapping(named))
 
 
 def _main_container(spec: Mapping[str, Any]) -> Iterator[str]:
