@@ -69,7 +69,7 @@ def how_to_ask(machine: Machine) -> str:
     for driver in drivers.known():
         operator = driver.resources.operator if driver.operator and driver.serves(machine) else None
         if operator is not None:
-            return f"add {driver.operator}: {{version: {operator.versions()[0].version}}} to the cluster"
+            return f"add {driver.operator}: {{version: {operator.versions()[-1].version}}} to the cluster"
     return ""
 
 

@@ -70,7 +70,7 @@ def test_an_unknown_chart_or_version_is_reported() -> None:
 @pytest.mark.parametrize(
     ("chart", "oldest"),
     [
-        ("gpu-operator@v24.9.0", "v25.10.0"),
+        ("gpu-operator@v24.9.0", "v25.3.0"),
         ("nvidia-dra-driver-gpu@25.3.1", "25.3.2"),
         ("intel-gpu-resource-driver-chart@0.8.0", "0.9.1"),
     ],

@@ -319,7 +319,7 @@ def _check_label(
     if value_at(release.values, _LABELS, default=False):
         return
     knowing = [entry.version for entry in nvidia_facts.driver().versions if _LABELS in entry.values]
-    operator = nvidia_facts.gpu_operator().versions[0].version
+    operator = nvidia_facts.gpu_operator().versions[-1].version
     findings.error(
         *at,
         "cluster",

@@ -287,7 +287,7 @@ def test_partitions_need_someone_who_makes_them() -> None:
     del cluster(fleet)["gpuOperator"]
     assert refused(fleet) == {
         f"{POOL}.sharing": "requests MIG partitions that nothing makes: the operator's MIG manager does\n"
-        "  got: mig\n  fix: add gpuOperator: {version: v25.10.0} to the cluster"
+        "  got: mig\n  fix: add gpuOperator: {version: v26.7.2} to the cluster"
     }
 
 

@@ -281,7 +281,8 @@ def unheard(declared: Declared, output: str, known: str, nearest: str) -> str:
 
 GPU = "dra-driver-nvidia-gpu: 0.4.0, 0.4.1, 0.5.0, 0.5.1"
 KNOWN_VERSION_OPERATOR = (
-    "gpu-operator: v25.10.0, v25.10.1, v26.3.0, v26.3.1, v26.3.2, v26.3.3, v26.7.0, v26.7.2"
+    "gpu-operator: v25.3.0, v25.3.1, v25.3.2, v25.3.3, v25.3.4, v25.10.0, v25.10.1, v26.3.0, v26.3.1, "
+    "v26.3.2, v26.3.3, v26.7.0, v26.7.2"
 )
 RANGES = ("0.5", "latest", ">=0.4.0 <1")
 """chart-pin-version checks these."""
