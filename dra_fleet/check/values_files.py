@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, cast
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from dra_fleet import clouds, drivers
 from dra_fleet.check.contents import documents_of, unreadable
@@ -194,7 +195,7 @@ def _check_on(
     report_refusals(subject, chart.version, guarded)
     served, left = advertisers.by_advertiser(chart.driver, cluster.plan.pools)
     for refusal in advertisers.refusals(chart.driver, chart.version, values, served, left):
-        subject.refuse(refusal, rule="device-plugin-beside-driver")
+        subject.refuse(_of_file(refusal, chart, values), rule="device-plugin-beside-driver")
     _check_controller(subject, chart, cluster, values)
     cloud = clouds.named(cluster.plan.cloud)
     _check_priority(subject, chart, cloud, values)
@@ -203,6 +204,18 @@ def _check_on(
     _check_tolerations(subject, chart, cloud, reached, pods)
     _check_root(subject, chart.driver, cluster, reached, values)
     _check_partitions(subject, chart.driver, reached, pods)
+
+
+def _of_file(refusal: Refusal, chart: Chart, values: ChartValues) -> Refusal:
+    """Return the refusal with a fix for a values file, whose affinity the plan does not write."""
+    if refusal.path != chart.driver.plugin_key("affinity"):
+        return refusal
+    is_given = value_at(values, refusal.path, default=chart) is not chart
+    return replace(
+        refusal,
+        got=refusal.got if is_given else "the chart's default",
+        fix="exclude the pool's nodes there, or set advertise: dra on the pool",
+    )
 
 
 def _check_controller(subject: Subject, chart: Chart, cluster: ClusterInventory, values: ChartValues) -> None:
@@ -500,6 +513,12 @@ def _check_strategy(subject: Subject, values: ChartValues, pools: Iterable[PoolP
         )
 
 
+def _installs_driver_of(operator: Operator, cluster: ClusterInventory) -> bool:
+    """Return True if the stack installs the DRA driver that the operator belongs to."""
+    installed = cluster.plan.settings.drivers
+    return any(each.name in installed for each in drivers.known() if each.resources.operator is operator)
+
+
 def check_operator_values(
     subject: Subject, operator: Operator, version: ChartVersion, cluster: ClusterInventory
 ) -> None:
@@ -521,7 +540,8 @@ def check_operator_values(
         if not pool.by_plugin and not any(pool.labels.get(key) == "false" for key in kept_off)
     ]
     names = ", ".join(pool.name for pool in met)
-    if met and is_on(operator.device_plugin, values):
+    has_dra = is_on(operator.dra, values)
+    if met and not has_dra and is_on(operator.device_plugin, values):
         subject.error(
             *operator.device_plugin.key.split("."),
             rule="device-plugin-beside-driver",
@@ -531,7 +551,7 @@ def check_operator_values(
             allowed="false",
             fix=flow(operator.device_plugin.key, "false"),
         )
-    if is_on(operator.dra, values):
+    if has_dra and _installs_driver_of(operator, cluster):
         subject.error(
             *operator.dra.key.split("."),
             rule="second-driver",

@@ -230,6 +230,14 @@ def test_values_of_older_charts_of_the_operator_are_reported_with_their_successo
         assert "; fix: remove it; the operator detects the container runtime of the nodes" in runtime
 
 
+def test_the_operator_s_dra_driver_is_a_second_one_only_beside_the_stack_s_and_has_no_device_plugin() -> None:
+    text = b"{clusterPolicy: {deployCR: false}, gpuCluster: {deployCR: true}, driver: {enabled: false}}"
+    values = ValuesFile(chart="gpu-operator", version="v26.7.0", name="v", data=text)
+    assert check(plan_on(lab=cluster("hgx-h100-8", drivers={})), [], [values]) == []
+    [output] = check(plan_on(lab=cluster("hgx-h100-8")), [], [values])
+    assert (output.rule, output.path) == ("second-driver", "gpuCluster.deployCR")
+
+
 def test_a_key_of_a_section_that_a_chart_copies_reaches_the_api_server() -> None:
     [output] = operator_findings(
         "driver: {enabled: false}\ndcgmExporter: {serviceMonitor: {enabled: true, labels: {release: p}}}\n"
@@ -244,6 +252,17 @@ def test_a_driver_that_publishes_no_gpus_may_run_beside_a_device_plugin() -> Non
         text = f"gpuResourcesEnabledOverride: true\nresources: {{gpus: {{enabled: {enabled}}}}}\n"
         values = ValuesFile(chart="dra-driver-nvidia-gpu", version="0.5.0", name="v", data=text.encode())
         assert [item.rule for item in check(plan, [], [values])] == rules
+
+
+@pytest.mark.parametrize(
+    ("text", "got"), [("", "the chart's default"), ("kubeletPlugin: {affinity: null}", "null")]
+)
+def test_a_plugin_beside_a_device_plugin_is_kept_away_by_the_values_file_itself(text: str, got: str) -> None:
+    data = f"gpuResourcesEnabledOverride: true\n{text}\n".encode()
+    values = ValuesFile(chart="dra-driver-nvidia-gpu", version="0.5.0", name="v", data=data)
+    [output] = check(plan_on(lab=cluster("hgx-h100-8", advertise="device-plugin")), [], [values])
+    assert (output.path, output.got) == ("kubeletPlugin.affinity", got)
+    assert output.fix == "exclude the pool's nodes there, or set advertise: dra on the pool"
 
 
 @pytest.mark.parametrize("version", ["0.9.1", "0.10.1", "0.11.1"])
