@@ -24,7 +24,7 @@ from dra_fleet.drivers.common.placement import (
     root_in,
     root_of,
 )
-from dra_fleet.drivers.common.value_checks import check_values
+from dra_fleet.drivers.common.value_checks import check_values, refused_together
 from dra_fleet.drivers.common.values import flow, is_on, value_at
 from dra_fleet.fleet.plan import advertisers
 from dra_fleet.kubernetes.scheduling.node_affinity import RequiredNodeAffinity, some_labels
@@ -527,7 +527,7 @@ def check_operator_values(
     if subject.document.value != values:
         subject.error(rule="values-refused", what="must be a mapping, as values.yaml of the chart is")
         return
-    report_refusals(subject, version, check_values(version, values))
+    report_refusals(subject, version, check_values(version, values) + refused_together(version, values))
     pools = [pool for pool in cluster.plan.pools if pool.machine.gpus]
     if not pools:
         return

@@ -238,6 +238,59 @@ def test_the_operator_s_dra_driver_is_a_second_one_only_beside_the_stack_s_and_h
     assert (output.rule, output.path) == ("second-driver", "gpuCluster.deployCR")
 
 
+NO_DRIVER = "driver: {enabled: false}, or driver: {nvidiaDriverCRD: {enabled: true}}"
+
+
+@pytest.mark.parametrize(
+    ("version", "text", "path", "other", "fix"),
+    [
+        (
+            "v26.3.3",
+            "cdi: {nriPluginEnabled: true, enabled: false}",
+            "cdi.nriPluginEnabled",
+            "with cdi.enabled: false",
+            "cdi: {nriPluginEnabled: false}, or cdi: {enabled: true}",
+        ),
+        (
+            "v26.7.0",
+            "{cdi: {nriPluginEnabled: true}, toolkit: {enabled: false}}",
+            "cdi.nriPluginEnabled",
+            "with toolkit.enabled: false",
+            "cdi: {nriPluginEnabled: false}, or toolkit: {enabled: true}",
+        ),
+        (
+            "v26.7.0",
+            "{clusterPolicy: {deployCR: false}, gpuCluster: {deployCR: true}}",
+            "gpuCluster.deployCR",
+            "with driver.enabled: true and with driver.nvidiaDriverCRD.enabled: false",
+            f"gpuCluster: {{deployCR: false}}, or {NO_DRIVER}",
+        ),
+        (
+            "v26.7.2",
+            "devicePlugin: {config: {create: true, name: sharing}}",
+            "devicePlugin.config.create",
+            "without devicePlugin.config.data",
+            "devicePlugin: {config: {create: false}}, or devicePlugin: {config: {data: …}}",
+        ),
+    ],
+)
+def test_values_of_the_operator_that_are_refused_together_are_reported_once(
+    version: str, text: str, path: str, other: str, fix: str
+) -> None:
+    plan = plan_on(lab=cluster("hgx-h100-8", drivers={}, gpuDriver="operator"))
+    values = ValuesFile(chart="gpu-operator", version=version, name="v", data=text.encode())
+    [output] = [item for item in check(plan, [], [values]) if item.rule == "values-refused"]
+    assert (output.path, output.got, output.fix) == (path, "true", fix)
+    assert output.what == f"is refused {other} by chart {version}; it would not install"
+
+
+def test_values_that_older_charts_of_the_operator_do_not_refuse_together_are_not_reported() -> None:
+    text = (
+        "{cdi: {nriPluginEnabled: true}, toolkit: {enabled: false}, devicePlugin: {config: {create: true}}}"
+    )
+    assert operator_findings(text, gpuDriver="operator") == []
+
+
 def test_a_key_of_a_section_that_a_chart_copies_reaches_the_api_server() -> None:
     [output] = operator_findings(
         "driver: {enabled: false}\ndcgmExporter: {serviceMonitor: {enabled: true, labels: {release: p}}}\n"

@@ -87,7 +87,9 @@ class ChartVersion(Entry):
     that this one ignores, each with what to write instead. `closed_sections`: sections of the values, "" for
     all of them, in which the chart's values.schema.json allows no key but the known ones; its values must
     have the exact type. `copied_sections`: sections that the chart copies into an object as a whole, of which
-    the API server drops unknown fields.
+    the API server drops unknown fields. `refused_together`: values with which the chart refuses to install,
+    the one to change first; a list or mapping counts as true unless it is empty. `defaults`: those of them
+    that are true by default.
     """
 
     version: Annotated[str, AfterValidator(_whole)]
@@ -99,6 +101,8 @@ class ChartVersion(Entry):
     ignored_values: Mapping[str, str] = Field(default_factory=dict)
     closed_sections: tuple[str, ...] = ()
     copied_sections: tuple[str, ...] = ()
+    refused_together: tuple[Mapping[str, bool], ...] = ()
+    defaults: Mapping[str, bool] = Field(default_factory=dict)
     feature_gates: Mapping[str, bool]
     classes: tuple[str, ...]
     plugin_tolerations: tuple[Mapping[str, str], ...] = ()

@@ -11,7 +11,7 @@ from msgspec import Struct
 from pydantic import ValidationError
 
 from dra_fleet.core.findings.errors import Refusal, choices, message_of, mistyped, nearest, shown
-from dra_fleet.drivers.common.values import CPU_SET_WORDS, is_cpu_set, value_at
+from dra_fleet.drivers.common.values import CPU_SET_WORDS, flow, is_cpu_set, value_at
 from dra_fleet.kubernetes.devices.names import (
     dns_label,
     dns_subdomain,
@@ -402,6 +402,28 @@ def check_values(version: ChartVersion, values: ChartValues) -> list[Refusal]:
     stand for the other, and write numbers without quotes, so that a number may be a string.
     """
     return _check(version, values, "")
+
+
+def refused_together(version: ChartVersion, values: ChartValues) -> list[Refusal]:
+    """Return the values that the chart version refuses because of others, which may be its defaults."""
+    refusals: list[Refusal] = []
+    for combination in version.refused_together:
+        final = {key: value_at(values, key, default=version.defaults.get(key, False)) for key in combination}
+        if any(bool(final[key]) != expected for key, expected in combination.items()):
+            continue
+        first, *others = combination
+        switches = {key for key in combination if version.values[key] == "boolean"}
+        given = " and ".join(
+            f"with {key}: {str(combination[key]).lower()}" if key in switches else f"without {key}"
+            for key in others
+        )
+        fixes = [
+            flow(key, str(not expected).lower() if key in switches else "…")
+            for key, expected in combination.items()
+        ]
+        what = f"is refused {given} by chart {_checked_by(version, 'it would not install')}"
+        refusals.append(Refusal(path=first, what=what, got=shown(final[first]), fix=", or ".join(fixes)))
+    return refusals
 
 
 def default_namespace(release: Release, final: ChartValues) -> list[Refusal]:
