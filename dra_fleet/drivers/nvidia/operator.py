@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from dra_fleet.core.findings.errors import shown
 from dra_fleet.drivers.common.placement import install_dir_refusals
-from dra_fleet.drivers.common.value_checks import check_values
+from dra_fleet.drivers.common.value_checks import check_values, refused_together
 from dra_fleet.drivers.common.values import merged, value_at
 from dra_fleet.drivers.nvidia import facts as nvidia_facts
 from dra_fleet.drivers.nvidia.facts import DEPLOY, EVICTION, OF_OPERATOR, OPERANDS
@@ -94,16 +94,18 @@ def plan_gpu_operator(
         return None
     if version.checked_by:
         findings.doubt(*at, "version", what=f"{version.version} {version.unjudged}")
+    own = _values(version, pools, host.runtime)
+    final = merged(own, settings.values)
     refusals = check_values(version, settings.values)
-    for refusal in refusals:
+    # The operator's DRA driver is refused below, as a second one.
+    conflicts = [item for item in refused_together(version, final) if not item.path.startswith("gpuCluster.")]
+    for refusal in refusals + conflicts:
         if version.checked_by:
             findings.doubt(
                 *at, "values", refusal.path, what=f"{version.checked_by} refuses it: {refusal.what}"
             )
         else:
             findings.refuse(refusal, *at, "values")
-    own = _values(version, pools, host.runtime)
-    final = merged(own, settings.values)
     if not refusals:
         _check(at, final, pools, host, findings)
         check_default_layout(at, settings.values, pools, findings)
