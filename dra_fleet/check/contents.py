@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections import Counter
 from functools import reduce
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct, field
 
-from dra_fleet.check.pods import containers, names_extended, pods_of, taken
+from dra_fleet.check.pods import containers, is_claim_field, names_extended, pods_of, taken
 from dra_fleet.check.references import is_companion
 from dra_fleet.check.resources import DEVICE_KINDS, GROUP, RENDER, TEMPLATE, at, mapping, resources, sequence
 from dra_fleet.core.findings.errors import choices, mistyped, nearest
@@ -130,7 +130,9 @@ def _torn(name: str, item: Torn) -> FileFinding:
 
 
 def _is_object(value: object) -> bool:
-    return isinstance(value, dict) and {"apiVersion", "kind"} <= {*cast("dict[str, object]", value)}
+    fields = mapping(value)
+    is_device_object = fields.get("kind") in DEVICE_KINDS and "spec" in fields
+    return "kind" in fields and ("apiVersion" in fields or is_device_object)
 
 
 def _why_passed(item: FileObject) -> str:
@@ -139,7 +141,7 @@ def _why_passed(item: FileObject) -> str:
         return ""
     pods = pods_of(item)
     asks = (names_extended(item) for pod in pods for _, item in containers(pod))
-    if any("resourceClaims" in pod.spec or any(taken(pod)) for pod in pods) or any(asks):
+    if any(any(map(is_claim_field, pod.spec)) or any(taken(pod)) for pod in pods) or any(asks):
         return ""
     return "ask for no devices" if pods or not is_foreign(item) else f"kind {item.kind} not known"
 

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from dra_fleet.core.yaml_text import Path
 
 NAMED_CLAIM, _TEMPLATE = "resourceClaimName", "resourceClaimTemplateName"
+_CLASSES = ("resourceClassName", "deviceClassName")
+_OF_CLASS = f"write {_TEMPLATE}, the name of a ResourceClaimTemplate that requests the class"
 _KINDS = {NAMED_CLAIM: "ResourceClaim", _TEMPLATE: "ResourceClaimTemplate"}
 _MOST_CONSUMERS = 256
 _OF_MACHINES = ("domain", "networks")
@@ -162,6 +164,14 @@ def _pod_at(resource: FileObject, path: Path) -> Pod:
 def check_claims(pod: Pod, references: References) -> None:
     """Check a pod's claims and their use by its containers."""
     names: set[str] = set()
+    for key in filter(is_claim_field, pod.spec if pod.of_chart is None else ()):
+        if key != "resourceClaims":
+            pod.resource.subject.error(
+                *(*pod.path, key),
+                rule="claim-entry",
+                what="unknown field; a server refuses it or drops it silently",
+                fix=f"list the claims under resourceClaims, each with name and {NAMED_CLAIM} or {_TEMPLATE}",
+            )
     for index, item in enumerate(sequence(pod.spec.get("resourceClaims"))):
         _check_entry(pod, (*pod.path, "resourceClaims", index), mapping(item), names)
         if pod.of_chart is None:
@@ -194,6 +204,11 @@ def check_claims(pod: Pod, references: References) -> None:
     _check_copies(pod, references)
 
 
+def is_claim_field(key: object) -> bool:
+    """Return True for the field of a pod's claims, and for what is written instead of it."""
+    return str(key).startswith("resourceClaim")
+
+
 def containers(pod: Pod) -> Iterator[tuple[Path, dict[str, Any]]]:
     """Yield the pod's containers, init containers included, with their paths."""
     if pod.of_chart is not None:
@@ -222,7 +237,7 @@ def taken(pod: Pod) -> Iterator[Taken]:
     """Yield each use of a pod's claims."""
     for path, container in containers(pod):
         for index, item in enumerate(sequence(at(container, ("resources", "claims")))):
-            fields = mapping(item)
+            fields = {"name": item} if isinstance(item, str) else mapping(item)
             yield Taken(
                 path=(*path, "resources", "claims", index),
                 claim=str(fields.get("name", "")),
@@ -298,7 +313,7 @@ def _check_entry(pod: Pod, path: Path, item: Mapping[str, Any], names: set[str])
             rule="claim-entry",
             what="unknown field; a server refuses it or drops it silently",
             allowed=f"name, {NAMED_CLAIM}, {_TEMPLATE}",
-            fix=mistyped(key, ["name", NAMED_CLAIM, _TEMPLATE]),
+            fix=_OF_CLASS if key in _CLASSES else mistyped(key, ["name", NAMED_CLAIM, _TEMPLATE]),
         )
     given = [field for field in (NAMED_CLAIM, _TEMPLATE) if item.get(field)]
     if len(given) != 1 and not unknown:
@@ -362,9 +377,27 @@ def _check_taken(pod: Pod, names: set[str], references: References) -> set[str]:
         if (holder, name, request) in seen or (holder, name, "") in seen:
             subject.error(*where, rule="container-claim", what="takes the same claim twice", got=name)
         seen.add((holder, name, request))
-        if request:
+        if _has_types(pod, item) and request:
             _check_request(pod, (*where, item.fields[1]), request, pod.keys.get(name), references)
     return used
+
+
+def _has_types(pod: Pod, item: Taken) -> bool:
+    """Check that a use of a claim is a mapping, and its request a string; return whether it is."""
+    subject, written = pod.resource.subject, at(pod.resource.value, item.path)
+    if isinstance(written, str):
+        subject.error(
+            *item.path,
+            rule="container-claim",
+            what="must be a mapping with the name of the claim",
+            got=written,
+            fix=f"{{name: {written}}}",
+        )
+    request = mapping(written).get(item.fields[1])
+    if request is not None and not isinstance(request, str):
+        what = "must be a string, the name of a request of the claim"
+        subject.error(*item.path, item.fields[1], rule="container-claim", what=what, got=str(request))
+    return isinstance(written, dict) and (request is None or isinstance(request, str))
 
 
 def _not_taken(pod: Pod, name: str, references: References) -> tuple[str, str]:

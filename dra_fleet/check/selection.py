@@ -50,6 +50,8 @@ if TYPE_CHECKING:
         ) -> None: ...
 
 
+_SHARED: Final = ("resource.kubernetes.io",)
+"""Domains of attributes that drivers of all vendors publish."""
 _HELM_RELEASE: Final = "meta.helm.sh/release-name"
 """Helm writes this annotation: https://github.com/helm/helm/blob/v3.19.0/pkg/action/validate.go."""
 
@@ -238,7 +240,7 @@ class ClassSelection(Struct, frozen=True, kw_only=True, dict=True):
             self.broken.add(resource.name)
 
     def _is_of_chart(self, resource: FileObject) -> bool:
-        owner = next((item for item in self._installed if resource.name in item.facts.owned_classes), None)
+        owner = next((item for item in self._installed if resource.name in item.version.classes), None)
         if owner is None or _is_written_by_helm(resource):
             return owner is not None
         selector = owner.driver.classes(owner).get(resource.name, "")
@@ -246,7 +248,10 @@ class ClassSelection(Struct, frozen=True, kw_only=True, dict=True):
         is_same = [_unformatted(text) for text in texts] == [_unformatted(selector)]
         # A cluster with its own drivers may get the class from the driver's own manifests.
         if not (is_same and owner.is_assumed):
-            instead = "remove the class" if is_same else "choose another name"
+            answered = at(resource.value, ("spec", "extendedResourceName"))
+            of_chart = ("", *owner.version.extended_resources)
+            is_more = isinstance(answered, str) and answered not in of_chart
+            instead = "remove the class" if is_same and not is_more else "choose another name"
             resource.subject.error(
                 *("metadata", "name"),
                 rule="class-of-chart",
@@ -437,7 +442,7 @@ class ClassSelection(Struct, frozen=True, kw_only=True, dict=True):
             pool.plan.name: reason
             for cluster in self.clusters
             for pool in cluster.pools
-            if (reason := pool.doubt(_named(found.get(cluster.plan.name, ()))))
+            if (reason := pool.doubt(_publishers(found.get(cluster.plan.name, ()))))
         }
 
     def _check_any(
@@ -490,6 +495,12 @@ def _only_driver(texts: Iterable[str]) -> str:
 
 def _named(programs: Sequence[Program]) -> set[str]:
     return {name for program in programs for name in asked(program.expression).drivers}
+
+
+def _publishers(programs: Sequence[Program]) -> set[str]:
+    """Return the drivers that selectors name; if none, the domains that they read."""
+    domains = {read.domain for program in programs for read in asked(program.expression).lookups}
+    return _named(programs) or {name for name in domains if name is not None and name not in _SHARED}
 
 
 def _is_written_by_helm(resource: FileObject) -> bool:

@@ -376,6 +376,7 @@ class _Reader:
     def _mapping(self, pairs: tuple[tuple[YamlNode, YamlNode], ...], path: Path) -> dict[str, object]:
         result: dict[str, object] = {}
         merged: list[YamlNode] = []
+        is_joined = False
         for key, item in pairs:
             if key.pairs is not None or key.items is not None:
                 raise Unreadable("has a key that is not a text", key.place)
@@ -383,9 +384,10 @@ class _Reader:
             if key.kind == "merge":
                 merged += item.items if item.items is not None else [item]
                 continue
-            if name in result:
-                what = f"holds the key {name!r} twice"
-                self.repeated.append(Unreadable(what, key.place, "remove one of the two"))
+            if name in result and not is_joined:
+                is_joined = not path and name == "apiVersion"
+                fix = "write --- between two objects" if is_joined else "remove one of the two"
+                self.repeated.append(Unreadable(f"holds the key {name!r} twice", key.place, fix))
             below = (*path, name)
             self.places[below] = key.place
             result[name] = self.value(item, below)

@@ -1,0 +1,113 @@
+# ruff: noqa: E501 - messages and YAML are written as they are reported
+"""YAML blocks of pages and threads, which people copy: kinds of mistakes and of classes that they have."""
+
+import pytest
+
+from dra_fleet.check import ManifestFile
+from tests.check.check_helpers import check, cluster, on, plan_on
+from tests.check.test_published_systems import API, class_, exactly, template
+
+H100 = cluster("hgx-h100-8")
+EXAMPLE = cluster("cpu-16", drivers={"example": {"version": "0.4.0"}})
+
+
+def pod(claim: str, used: str) -> str:
+    return (
+        f"---\napiVersion: v1\nkind: Pod\nmetadata: {{name: p}}\nspec:\n  resourceClaims: [{claim}]\n"
+        f"  containers: [{{name: c, image: i, resources: {{claims: [{used}]}}}}]\n"
+    )
+
+
+TEMPLATE = template("one", exactly("gpu", "gpu.nvidia.com"))
+LISTED = "{name: own, resourceClaimTemplateName: one}"
+
+
+def test_a_claim_that_a_container_names_without_a_mapping_is_reported_as_such() -> None:
+    [output] = on(TEMPLATE + pod(LISTED, "own"), lab=H100)
+    assert output.endswith(
+        " error: Pod p spec.containers[0].resources.claims[0]: must be a mapping with the name of the claim; got: own; fix: {name: own} [container-claim]"
+    )
+
+
+@pytest.mark.parametrize("request_", ["{driver: nvidia.com/gpu}", "[gpu]", "1"])
+def test_a_request_that_is_no_text_gets_no_suggestion(request_: str) -> None:
+    [output] = on(TEMPLATE + pod(LISTED, f"{{name: own, request: {request_}}}"), lab=H100)
+    assert "claims[0].request: must be a string, the name of a request of the claim; got: " in output
+    assert "fix: " not in output
+
+
+@pytest.mark.parametrize("field", ["resourceClassName", "deviceClassName"])
+def test_a_class_in_a_pod_s_claim_is_no_misspelled_claim(field: str) -> None:
+    [output] = on(TEMPLATE + pod(f"{{name: own, {field}: gpu.nvidia.com}}", "{name: own}"), lab=H100)
+    assert (
+        f"spec.resourceClaims[0].{field}: unknown field; a server refuses it or drops it silently; allowed: name, resourceClaimName, resourceClaimTemplateName; fix: write resourceClaimTemplateName, the name of a ResourceClaimTemplate that requests the class [claim-entry]"
+        in output
+    )
+
+
+def test_claim_templates_in_a_pod_are_an_unknown_field() -> None:
+    text = (
+        "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: d}\nspec: {template: {spec: "
+        "{containers: [{name: c, image: i}], resourceClaimTemplates: [{metadata: {name: gpu}}]}}}\n"
+    )
+    [output] = on(text, lab=H100)
+    assert (
+        "error: Deployment d spec.template.spec.resourceClaimTemplates: unknown field; a server refuses it or drops it silently; fix: list the claims under resourceClaims, each with name and resourceClaimName or resourceClaimTemplateName [claim-entry]"
+        in output
+    )
+
+
+DOUBT = "cannot be checked: what driver audio.example.org publishes cannot be predicted"
+
+
+@pytest.mark.parametrize(
+    ("expression", "is_doubted"),
+    [
+        ("has(device.attributes['audio.example.org'].sink)", True),
+        ("'sink' in device.attributes['audio.example.org']", True),
+        ("has(device.attributes['gpu.nvidia.com'].sink)", False),
+        ("has(device.attributes['resource.kubernetes.io'].sink)", False),
+        ("device.driver == 'gpu.nvidia.com' && has(device.attributes['audio.example.org'].sink)", False),
+    ],
+)
+def test_a_class_that_reads_an_unknown_driver_s_domain_only_is_doubted(
+    expression: str, *, is_doubted: bool
+) -> None:
+    output = [line for line in on(class_("sink", expression), lab=H100) if "[cel-never" not in line]
+    assert len(output) == 1
+    assert (DOUBT in output[0], "[no-device-matches]" in output[0]) == (is_doubted, not is_doubted)
+
+
+EFA = "device.driver == 'dra.net' && device.attributes['dra.net'].pciDevice == 'Elastic Fabric Adapter (EFA)'"
+
+
+def test_only_the_installed_version_s_classes_are_the_chart_s() -> None:
+    of_kubernetes = cluster("hgx-h100-8", drivers={"dranet": {"version": "1.4.0"}})
+    output = on(class_("efa.networking.k8s.aws", EFA), lab=of_kubernetes)
+    assert [line for line in output if "chart installs" in line] == []
+
+
+@pytest.mark.parametrize(
+    ("more", "fix"),
+    [("", "remove the class"), ("  extendedResourceName: example.com/gpu\n", "choose another name")],
+)
+def test_a_class_with_more_than_the_chart_s_keeps_what_it_adds(more: str, fix: str) -> None:
+    text = f"{API}kind: DeviceClass\nmetadata: {{name: gpu.example.com}}\nspec:\n{more}  selectors: [{{cel: {{expression: \"device.driver == 'gpu.example.com'\"}}}}]\n"
+    [output] = on(text, lab=EXAMPLE)
+    assert f"chart installs itself; got: gpu.example.com; fix: {fix}; claims may" in output
+
+
+def test_two_objects_without_a_separator_are_one_mistake() -> None:
+    text = class_("a", "device.driver == 'gpu.nvidia.com'").removeprefix("---\n")
+    output = on(text + text, lab=H100)
+    assert [line for line in output if "twice" in line] == [
+        "f:5:1: error: holds the key 'apiVersion' twice; fix: write --- between two objects [unreadable]"
+    ]
+
+
+def test_a_claim_without_an_api_version_is_reported_in_a_folder_too() -> None:
+    text = TEMPLATE.replace(API, "")
+    found = check(plan_on(lab=H100), [ManifestFile(name="f", data=text.encode(), is_named=False)])
+    assert [(item.rule, item.fix) for item in found] == [("no-object", "add apiVersion")]
+    values = check(plan_on(lab=H100), [ManifestFile(name="f", data=b"kind: DeviceClass\n", is_named=False)])
+    assert values == []
