@@ -104,36 +104,42 @@ def _answers() -> list[str]:
 
 def _manifests() -> list[str]:
     found = yaml.safe_load(_MANIFESTS.read_text("utf-8"))
+    sets = [key for key in found if key not in ("date", "chartValues")]
     lines = [
         "## `check` on public manifests",
         "",
         f"The findings were read against their manifests on {found['date']}; the sources are listed in",
         "[public-manifests.yaml](../tests/data/public-manifests.yaml). The second set was read after the",
-        "corrections that the first set led to, the fourth to twelfth each after those of the set before.",
+        f"corrections that the first set led to, the fourth to {sets[-1]} each after those before it.",
         "The third set has kinds that were rarely tried. *Wrong* counts findings when first read, in the",
         "third and fourth set also follow-up findings of one cause; each kind is corrected since, with a",
-        "test. In the fifth to twelfth set, findings of one kind in one file count once. For the last seven",
-        "sets, stacks install the drivers; stacks with `drivers: {}` led to four more corrections that are",
-        "not counted. 11 files of the eighth set are values of drivers' charts, with 9 of its 11 wrong",
-        "findings. 50 files of the ninth set are such values, with 8 of its 9 wrong findings: 1 of 70",
-        "findings in manifests was wrong, and 8 of 27 in values. 30 of these files were for versions older",
-        "than all known ones, an error that is not counted: 18 of Intel's chart, which are read since.",
-        "28 files of the tenth set are such values: 4 of 82 findings in manifests were wrong, and 6 of 24",
-        "in values; of the eleventh 142, with 3 of 89 and 8 of 129; of the twelfth 75, with 2 of 57",
-        "(one of them on a stack with `drivers: {}`) and 1 of 30.",
+        "test. Since the fifth set, findings of one kind in one file count once. Since the sixth, stacks",
+        "install the drivers; stacks with `drivers: {}` led to four more corrections that are not counted.",
+        "The error of values for a version older than all known ones is not counted either.",
         "",
         "On 2026-11-30, the findings on 831 files of the sixth to tenth set were read again from the start,",
         "after all corrections that these sets had led to: 21 of 495 were wrong (4.2 %), 11 of them in the",
         "sixth set. They are corrected too.",
         "",
-        "| Set | Repositories | Manifests | Right | Arguable | Wrong when first read |",
-        "|---|---|---|---|---|---|",
+        "| Set | Sources | Files | Right | Arguable | Wrong when first read | in manifests | in values |",
+        "|---|---|---|---|---|---|---|---|",
     ]
-    for name in (key for key in found if key != "date"):
+    for name in sets:
         of_set = found[name]
-        sums = [sum(item[key] for item in of_set) for key in ("manifests", "right", "arguable", "wrong")]
-        share = f"{100 * sums[3] / sum(sums[1:]):.1f} %"
-        lines.append(f"| {name} | {len(of_set)} | {sums[0]} | {sums[1]} | {sums[2]} | {sums[3]} ({share}) |")
+        files, right, arguable, wrong = (
+            sum(item[key] for item in of_set) for key in ("manifests", "right", "arguable", "wrong")
+        )
+        every = right + arguable + wrong
+        values = found["chartValues"].get(name)
+        parts = ("", "")
+        if values is not None:
+            parts = (
+                f"{wrong - values['wrong']} of {every - values['findings']}",
+                f"{values['wrong']} of {values['findings']}",
+            )
+        sources = sum(item.get("sources", 1) for item in of_set)
+        share = f"{wrong} ({100 * wrong / every:.1f} %)"
+        lines.append(_row([name, *map(str, (sources, files, right, arguable)), share, *parts]))
     return lines
 
 
