@@ -50,8 +50,8 @@ if TYPE_CHECKING:
         ) -> None: ...
 
 
-_SHARED: Final = ("resource.kubernetes.io",)
-"""Domains of attributes that drivers of all vendors publish."""
+_SHARED: Final = "resource.kubernetes.io"
+"""Domain of attributes that drivers of all vendors publish."""
 _HELM_RELEASE: Final = "meta.helm.sh/release-name"
 """Helm writes this annotation: https://github.com/helm/helm/blob/v3.19.0/pkg/action/validate.go."""
 
@@ -249,8 +249,7 @@ class ClassSelection(Struct, frozen=True, kw_only=True, dict=True):
         # A cluster with its own drivers may get the class from the driver's own manifests.
         if not (is_same and owner.is_assumed):
             answered = at(resource.value, ("spec", "extendedResourceName"))
-            of_chart = ("", *owner.version.extended_resources)
-            is_more = isinstance(answered, str) and answered not in of_chart
+            is_more = bool(answered) and answered not in owner.version.extended_resources
             instead = "remove the class" if is_same and not is_more else "choose another name"
             resource.subject.error(
                 *("metadata", "name"),
@@ -323,9 +322,8 @@ class ClassSelection(Struct, frozen=True, kw_only=True, dict=True):
     @cached_property
     def classes(self) -> dict[str, tuple[str, ...]]:
         """All classes with their expressions: of the stack, of its drivers' charts and of the files."""
-        return {name: texts for one in self.clusters for name, texts in one.classes.items()} | dict(
-            self.declared
-        )
+        found = {name: texts for one in self.clusters for name, texts in one.classes.items()}
+        return {**found, **self.declared}
 
     def known_classes(self) -> list[str]:
         return sorted(self.classes)
@@ -362,8 +360,7 @@ class ClassSelection(Struct, frozen=True, kw_only=True, dict=True):
         return frozenset(pool for pool, number in _per_pool(checked).items() if number >= requested)
 
     def _report_unmatched(self, report: _Report, request: ClassRequest, checked: Sequence[Checked]) -> None:
-        matching = [item.device for item in checked if item.verdict.outcome in ("true", "unknown")]
-        if matching:
+        if matching := _matching(checked):
             report(
                 *request.path,
                 "count",
@@ -438,12 +435,12 @@ class ClassSelection(Struct, frozen=True, kw_only=True, dict=True):
 
     def _doubts(self, found: Programs) -> dict[str, str]:
         """Return the pools whose published devices are unknown for these selectors, with the reason."""
-        return {
-            pool.plan.name: reason
-            for cluster in self.clusters
-            for pool in cluster.pools
-            if (reason := pool.doubt(_publishers(found.get(cluster.plan.name, ()))))
-        }
+        doubts: dict[str, str] = {}
+        for cluster in self.clusters:
+            programs = found.get(cluster.plan.name, ())
+            publishers = _named(programs) or {*_domains(programs)}
+            doubts |= {pool.plan.name: why for pool in cluster.pools if (why := pool.doubt(publishers))}
+        return doubts
 
     def _check_any(
         self, subject: Subject, path: Path, checked: Sequence[Checked], doubts: Mapping[str, str]
@@ -481,10 +478,8 @@ def _per_pool(checked: Iterable[Checked]) -> dict[str, int]:
 
 
 def _common(sets: Iterable[frozenset[str]]) -> frozenset[str]:
-    common: frozenset[str] | None = None
-    for item in sets:
-        common = item if common is None else common & item
-    return common or frozenset()
+    found = [*sets]
+    return found[0].intersection(*found[1:]) if found else frozenset()
 
 
 def _only_driver(texts: Iterable[str]) -> str:
@@ -497,10 +492,10 @@ def _named(programs: Sequence[Program]) -> set[str]:
     return {name for program in programs for name in asked(program.expression).drivers}
 
 
-def _publishers(programs: Sequence[Program]) -> set[str]:
-    """Return the drivers that selectors name; if none, the domains that they read."""
-    domains = {read.domain for program in programs for read in asked(program.expression).lookups}
-    return _named(programs) or {name for name in domains if name is not None and name not in _SHARED}
+def _domains(programs: Sequence[Program]) -> list[str]:
+    """Return the domains, except the shared one, of the attributes that selectors read."""
+    names = {read.domain for program in programs for read in program.lookups}
+    return sorted(name for name in names if name and "/" not in name and name != _SHARED)
 
 
 def _is_written_by_helm(resource: FileObject) -> bool:
@@ -519,13 +514,11 @@ def _matching(checked: Sequence[Checked]) -> list[FleetDevice]:
 def _report_failure(subject: Subject, places: Mapping[str, Path], failed: Checked, cel: DeviceCel) -> None:
     """Report a selector that fails on a device of the fleet."""
     expression = failed.program.expression if failed.program is not None else ""
-    hint = (
-        next(_never_published(failed.program), ("", "", "")) if failed.program is not None else ("", "", "")
-    )
+    hints = _never_published(failed.program) if failed.program is not None else iter(())
+    hint = next(hints, ("", "", ""))
     what = (
         f"fails on {failed.device.name} of pool {failed.device.pool} "
-        f"({failed.verdict.message}), which aborts the "
-        "scheduling of every pod that asks, on all nodes"
+        f"({failed.verdict.message}), which aborts the scheduling of every pod that asks, on all nodes"
     )
     subject.error(
         *places.get(expression, ()),
@@ -551,18 +544,15 @@ def _warn_never_published(subject: Subject, own: Sequence[tuple[Path, str]], fou
     if named and not any(drivers.publishing(name) for name in named):
         return
     for path, text in own:
-        program = next(
-            (program for programs in found.values() for program in programs if program.expression == text),
-            None,
-        )
+        every = (program for programs in found.values() for program in programs)
+        program = next((program for program in every if program.expression == text), None)
         for what, allowed, fix in _never_published(program) if program is not None else ():
             subject.warning(*path, rule="cel-never-published", what=what, got=text, allowed=allowed, fix=fix)
 
 
 def _warn_foreign(subject: Subject, path: Path, program: Program) -> None:
     """Report a selector that fails on devices of other drivers."""
-    domains = sorted({read.domain for read in program.lookups if read.domain and "/" not in read.domain})
-    drivers = [domain for domain in domains if domain != "resource.kubernetes.io"]
+    drivers = _domains([program])
     subject.warning(
         *path,
         rule="cel-without-driver",

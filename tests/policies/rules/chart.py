@@ -315,7 +315,7 @@ REQUIRE_KNOWN_VERSION = (
                 chart_known_version(""),
                 "version is 'v1.11.0', which is not in the catalogue",
                 KNOWN_VERSION_OPERATOR,
-                "v25.10.0",
+                "v25.3.0",
             ),
         ),
     ),
