@@ -193,9 +193,13 @@ class ExtendedResources:
         plugins = self._by_plugin.get(next(iter(names)), {}) if len(names) == 1 else {}
         if not items[0].class_name:
             return plugins
+        most = self._most_of_class(name)
+        return None if most is None else {**most, **plugins}
+
+    def _most_of_class(self, name: str) -> dict[str, int] | None:
         if name not in self._selection.classes or name in self._selection.broken:
             return None
-        return {**self._selection.most_of(name), **plugins}
+        return self._selection.most_of(name)
 
     def _class_of(self, pod: Pod, where: Path, name: str, count: object) -> str:
         """Return the class that serves an extended resource; report and return "" if there is none."""
@@ -239,11 +243,16 @@ class ExtendedResources:
             rule="device-plugin",
             what=what,
             got=str(count),
-            allowed=", ".join(sorted({*self._answered, *self._by_plugin}))
+            allowed=", ".join(sorted({*self._with_devices(), *self._by_plugin}))
             or "no extended resource name on this stack",
             fix="request an allowed resource" if plugins else "use resources.claims with a claim of the pod",
         )
         return ""
+
+    def _with_devices(self) -> list[str]:
+        """Return the names whose class holds devices, or is not known to hold none."""
+        most = {name: self._most_of_class(class_name) for name, class_name in self._answered.items()}
+        return [name for name, numbers in most.items() if numbers is None or any(numbers.values())]
 
     def _check_beside(self, pod: Pod, item: ExtendedResourceRequest, references: References) -> None:
         """Report claims of the pod for the same driver's devices."""
