@@ -67,9 +67,9 @@ def test_a_pack_that_hangs_before_its_port_is_ended_with_all_its_processes(
     start.write_text(f"#!/bin/sh\necho $$ > {note}\nsleep 1000\n", encoding="utf-8")
     start.chmod(0o755)
     monkeypatch.setattr(running, "RUN_PACK", start)
-    code, report = gated(project, "--timeout", "5")
+    code, report = gated(project, "--timeout", "15")
     assert code == 3
-    assert report["error"].startswith("the gate did not end within 5 s")
+    assert report["error"].startswith("the gate did not end within 15 s")
     gone(int(note.read_text(encoding="utf-8")))
 
 
