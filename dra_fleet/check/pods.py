@@ -302,7 +302,7 @@ def _check_entry(pod: Pod, path: Path, item: Mapping[str, Any], names: set[str])
             "source",
             rule="claim-entry",
             what="unknown field: `source` was removed in Kubernetes 1.31",
-            fix=f"write {_field_of(item['source'])} directly under the claim",
+            fix=_moved(item["source"]),
         )
         return
     unknown = sorted({*item} - {"name", NAMED_CLAIM, _TEMPLATE})
@@ -325,9 +325,11 @@ def _check_entry(pod: Pod, path: Path, item: Mapping[str, Any], names: set[str])
         subject.error(*path, rule="claim-entry", what=what, allowed="exactly one of the two")
 
 
-def _field_of(source: object) -> str:
-    meant = [field for field in (NAMED_CLAIM, _TEMPLATE) if any(name in field for name in mapping(source))]
-    return meant[-1] if meant else NAMED_CLAIM
+def _moved(source: object) -> str:
+    given = [field for field in (NAMED_CLAIM, _TEMPLATE) if any(name in field for name in mapping(source))]
+    if not given and "template" in mapping(source):
+        return f"write {_TEMPLATE}, the name of a ResourceClaimTemplate with the spec of this template"
+    return f"write {given[-1] if given else NAMED_CLAIM} directly under the claim"
 
 
 def _check_reference(pod: Pod, path: Path, item: Mapping[str, Any], references: References) -> None:
@@ -374,6 +376,13 @@ def _check_taken(pod: Pod, names: set[str], references: References) -> set[str]:
                 fix=mistyped(name, names) or unlisted,
             )
         holder = where[:-1]
+        if where[-1] == "claimRequest":
+            subject.error(
+                *where,
+                rule="container-claim",
+                what="unknown field; a server refuses it or drops it silently",
+                fix="write claimName and requestName directly under the device",
+            )
         if (holder, name, request) in seen or (holder, name, "") in seen:
             subject.error(*where, rule="container-claim", what="takes the same claim twice", got=name)
         seen.add((holder, name, request))

@@ -111,3 +111,35 @@ def test_a_claim_without_an_api_version_is_reported_in_a_folder_too() -> None:
     assert [(item.rule, item.fix) for item in found] == [("no-object", "add apiVersion")]
     values = check(plan_on(lab=H100), [ManifestFile(name="f", data=b"kind: DeviceClass\n", is_named=False)])
     assert values == []
+
+
+def test_a_claim_template_under_source_becomes_an_object() -> None:
+    inline = "{name: own, source: {template: {spec: {devices: {requests: [{name: gpu}]}}}}}"
+    [output] = on(pod(inline, "{name: own}"), lab=H100)
+    assert output.endswith(
+        "; fix: write resourceClaimTemplateName, the name of a ResourceClaimTemplate with the spec of this template [claim-entry]"
+    )
+    for field in ("resourceClaimName", "resourceClaimTemplateName"):
+        [output] = on(pod(f"{{name: own, source: {{{field}: one}}}}", "{name: own}"), lab=H100)
+        assert output.endswith(f"; fix: write {field} directly under the claim [claim-entry]")
+
+
+@pytest.mark.parametrize(
+    ("device", "is_reported"),
+    [
+        ("claimRequest: {claimName: own, requestName: gpu}", True),
+        ("claimName: own, requestName: gpu", False),
+    ],
+)
+def test_a_device_of_a_machine_names_its_claim_directly(device: str, *, is_reported: bool) -> None:
+    machine = (
+        "---\napiVersion: kubevirt.io/v1\nkind: VirtualMachineInstance\nmetadata: {name: vm}\n"
+        f"spec: {{resourceClaims: [{LISTED}], domain: {{devices: {{hostDevices: [{{name: d, {device}}}]}}}}}}\n"
+    )
+    assert [line for line in on(TEMPLATE + machine, lab=H100) if "[container-claim]" in line] == (
+        [
+            "f:10:114: error: VirtualMachineInstance vm spec.domain.devices.hostDevices[0].claimRequest: unknown field; a server refuses it or drops it silently; fix: write claimName and requestName directly under the device [container-claim]"
+        ]
+        if is_reported
+        else []
+    )
