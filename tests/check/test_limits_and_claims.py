@@ -4,9 +4,9 @@ from tests.drivers.nvidia.test_compute_domains import domain
 from tests.fleet.plan.plan_helpers import planned
 
 
-def limited(count: int) -> str:
+def limited(count: int, name: str = "nvidia.com/gpu") -> str:
     """A Deployment whose pods ask by a device plugin's name."""
-    container = f"{{name: c, image: i, resources: {{limits: {{nvidia.com/gpu: {count}}}}}}}"
+    container = f"{{name: c, image: i, resources: {{limits: {{{name}: {count}}}}}}}"
     return (
         "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: server}\nspec:\n"
         "  selector: {matchLabels: {app: server}}\n  template:\n    metadata: {labels: {app: server}}\n"
@@ -34,6 +34,14 @@ def test_limits_are_answered_on_pools_of_either_kind() -> None:
     assert on(limited(4), lab=both) == []
     [output] = on(limited(5), lab=both)
     assert "requests 5 devices by nvidia.com/gpu on one node, where at most 4 match" in output
+
+
+def test_a_name_whose_class_has_no_devices_is_not_proposed() -> None:
+    whole = cluster("dgx-a100-40-8")
+    divided = cluster("dgx-a100-40-8", sharing={"strategy": "mig", "layout": {"1g.5gb": 4, "3g.20gb": 1}})
+    for lab, allowed in ((whole, "nvidia.com/gpu"), (divided, "no extended resource name on this stack")):
+        [output] = on(limited(1, "nvidia.com/mig-1g.5gb"), lab=lab)
+        assert f"allowed: {allowed}; fix: use resources.claims with a claim of the pod" in output
 
 
 def test_operator_may_advertise_the_pools_that_say_so() -> None:

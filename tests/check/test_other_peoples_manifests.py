@@ -576,18 +576,6 @@ def test_nodes_without_devices_need_a_pool_with_devices() -> None:
     assert "where at most 0 match; got: 1; fix: add a pool that has such devices" in output
 
 
-def test_a_name_whose_class_has_no_devices_is_not_proposed_instead_of_a_plugin_s() -> None:
-    for layout, allowed in (
-        ({"1g.5gb": 4, "3g.20gb": 1}, "no extended resource name on this stack"),
-        (None, "nvidia.com/gpu"),
-    ):
-        sharing = {"sharing": {"strategy": "mig", "layout": layout}} if layout else {}
-        [output] = on(limits("nvidia.com/mig-1g.5gb: 1"), lab=cluster("dgx-a100-40-8", **sharing))
-        assert (
-            f"allowed: {allowed}; fix: use resources.claims with a claim of the pod [device-plugin]" in output
-        )
-
-
 def test_a_class_that_was_read_from_the_driver_s_release_is_that_of_its_chart() -> None:
     own = class_("gpu.nvidia.com", "device.driver == 'gpu.nvidia.com'")
     read = own.replace(".com}", ".com, annotations: {meta.helm.sh/release-name: d}}", 1)
