@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from dra_fleet.check.selection import ClassSelection
     from dra_fleet.core.findings.finding import Subject
     from dra_fleet.core.yaml_text import Path
+    from dra_fleet.drivers import Driver
 
 
 _MISTYPED = 0.8
@@ -217,7 +218,10 @@ class ExtendedResources:
             return ""
         domain = name.partition("/")[0]
         advertisers = [
-            item for item in self._cluster.drivers if item.driver.extended_resource.startswith(f"{domain}/")
+            item
+            for item in self._cluster.drivers
+            if item.driver.extended_resource.startswith(f"{domain}/")
+            or _is_of_other_plugin(name, item.driver)
         ]
         plugins = any(other.startswith(f"{domain}/") for other in self._by_plugin)
         if name.startswith(IMPLICIT):
@@ -267,6 +271,11 @@ class ExtendedResources:
                 got=str(item.count),
                 fix="remove it, or the pod's resourceClaims",
             )
+
+
+def _is_of_other_plugin(name: str, driver: Driver) -> bool:
+    patterns = (other.limits for other in driver.resources.other_plugins)
+    return any(pattern is not None and pattern.fullmatch(name) for pattern in patterns)
 
 
 def _is_advertised(name: str) -> bool:

@@ -64,7 +64,7 @@ def check_scheduling(
         is_placed: whether it is known where its devices are; where its claims are not known, a pod that no
             pool takes is doubted only.
     """
-    left = _check_selection(pod, pools, is_placed=is_placed) if pools else []
+    left = _check_selection(pod, cluster, pools, is_placed=is_placed) if pools else []
     return _check_taints(pod, left, admitted(pod, cluster), is_placed=is_placed) if left else []
 
 
@@ -100,7 +100,9 @@ def admitted_by_labels(cloud: Cloud, required: RequiredNodeAffinity) -> list[Tol
     ]
 
 
-def _check_selection(pod: Pod, pools: Sequence[PoolPlan], *, is_placed: bool) -> list[PoolPlan]:
+def _check_selection(
+    pod: Pod, cluster: ClusterInventory, pools: Sequence[PoolPlan], *, is_placed: bool
+) -> list[PoolPlan]:
     selector = mapping(pod.spec.get("nodeSelector"))
     requested = RequiredNodeAffinity.of(selector, pod.spec.get("affinity"))
     field = "nodeSelector" if selector else "affinity"
@@ -126,7 +128,9 @@ def _check_selection(pod: Pod, pools: Sequence[PoolPlan], *, is_placed: bool) ->
             rule="label-unknown",
             what=f"requests label {key}, which no pool of the stack is known to carry",
             allowed=", ".join(sorted({key for pool in pools for key in pool.labels})),
-            fix="put the label on the pool, not on nodes by hand: a new node would lack it",
+            fix="put the label on the pool, not on nodes by hand: a new node would lack it"
+            if clouds.named(cluster.plan.cloud).makes_nodes
+            else "add the label to nodeSelector of the pool, if its nodes have it",
         )
     return left
 

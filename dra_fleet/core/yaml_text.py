@@ -386,7 +386,7 @@ class _Reader:
                 continue
             if name in result and not is_joined:
                 is_joined = not path and name == "apiVersion"
-                fix = "write --- between two objects" if is_joined else "remove one of the two"
+                fix = "write --- between two objects" if is_joined else _once(result[name], item, path)
                 self.repeated.append(Unreadable(f"holds the key {name!r} twice", key.place, fix))
             below = (*path, name)
             self.places[below] = key.place
@@ -396,6 +396,14 @@ class _Reader:
                 raise Unreadable("merges (<<) something that is not a mapping", item.place)
             result = {**self._mapping(item.pairs, path), **result}
         return result
+
+
+def _once(first: object, second: YamlNode, path: Path) -> str:
+    """Return the fix for a key that a mapping holds twice."""
+    if not isinstance(first, dict) or second.pairs is None:
+        return "remove one of the two"
+    apart = "write ---, apiVersion and kind before the second if it is of another object"
+    return "merge the two" if path else f"merge the two, or {apart}"
 
 
 def _scalar(node: YamlNode) -> object:

@@ -63,6 +63,7 @@ class OtherPlugin(Struct, frozen=True, kw_only=True):
         title: the project.
         charts: the names of its charts.
         programs: finds its program in a command, or its image.
+        limits: finds the names of its extended resources, where they are not the driver's.
         source: a public page that names them.
         date: when that page was read.
     """
@@ -72,6 +73,7 @@ class OtherPlugin(Struct, frozen=True, kw_only=True):
     programs: re.Pattern[str]
     source: str
     date: str
+    limits: re.Pattern[str] | None = None
 
 
 class Operator(Struct, frozen=True, kw_only=True):

@@ -64,7 +64,7 @@ def _check_dropped_fields(
             f"set {KUBERNETES.name} of claim-forbid-dropped-fields to the cluster's minor",
         )
     else:
-        fix = f"run the cluster at {since}, or leave the field out" if gate.on_from else "leave the field out"
+        fix = f"run the cluster at {since}, or omit the field" if gate.on_from else "omit the field"
         problem = f"is dropped by Kubernetes {minor}: {gate.name} is off there"
         yield Finding(resource, field, problem, f"a cluster of {since}", fix)
 

@@ -96,3 +96,12 @@ def test_a_template_without_a_name_is_reported_with_the_way_to_get_one() -> None
 def test_a_template_of_no_domain_is_unknown() -> None:
     (found,) = output("imax", "imex")
     assert "is not a ResourceClaimTemplate of the stack or of the files checked" in found
+
+
+def test_intel_s_plugin_is_not_proposed_beside_its_driver() -> None:
+    igpu = {"driver": "gpu.intel.com", "name": "igpu", "count": 1, "attributes": {"model": "Iris Xe"}}
+    lab = cluster("cpu-16", drivers={"intel": {"version": "0.11.0"}}, devices=[igpu])
+    for name in ("gpu.intel.com/i915", "gpu.intel.com/xe", "intel.com/other"):
+        [output] = on(limited(1, name), lab=lab)
+        assert "asks a device plugin, and the pools of this stack publish their devices by DRA only" in output
+        assert "fix: use resources.claims with a claim of the pod" in output

@@ -33,7 +33,7 @@ def test_a_list_without_its_gate_leaves_an_attribute_without_a_value() -> None:
     text = "apiVersion: resource.k8s.io/v1\nkind: ResourceSlice\nmetadata: {name: s}\nspec: {driver: d.example, nodeName: n, pool: {name: n, generation: 1, resourceSliceCount: 1}, devices: [{name: a, attributes: {roots: {strings: [x, y]}}}]}\n"
     [output] = on(text, lab=H100)
     assert (
-        "spec.devices[0].attributes.roots.strings: Kubernetes 1.36 refuses this attribute, whose only value is a list: feature gate DRAListTypeAttributes is off there; no known minor has it on by default; fix: leave the attribute out [object-refused]"
+        "spec.devices[0].attributes.roots.strings: Kubernetes 1.36 refuses this attribute, whose only value is a list: feature gate DRAListTypeAttributes is off there; no known minor has it on by default; fix: omit the attribute [object-refused]"
         in output
     )
     [output] = on(text, lab=cluster("hgx-h100-8", kubernetes="1.35"))

@@ -143,3 +143,39 @@ def test_a_device_of_a_machine_names_its_claim_directly(device: str, *, is_repor
         if is_reported
         else []
     )
+
+
+def test_a_second_mapping_under_one_key_is_merged_or_is_of_another_object() -> None:
+    pod = "spec:\n  containers: [{name: c, image: i}]\n"
+    text = f"apiVersion: resource.k8s.io/v1\nkind: DeviceClass\nmetadata: {{name: a}}\nspec: {{}}\n{pod}"
+    first = next(line for line in on(text, lab=H100) if "holds the key 'spec' twice" in line)
+    assert (
+        "fix: merge the two, or write ---, apiVersion and kind before the second if it is of another" in first
+    )
+
+
+def test_a_label_of_an_existing_pool_is_named_in_its_selector() -> None:
+    labelled = pod(LISTED, "{name: own}").replace(
+        "spec:\n", "spec:\n  nodeSelector: {example.com/disk: fast}\n"
+    )
+    [output] = [line for line in on(TEMPLATE + labelled, lab=H100) if "[label-unknown]" in line]
+    assert output.endswith(
+        "; fix: add the label to nodeSelector of the pool, if its nodes have it [label-unknown]"
+    )
+
+
+def test_parameters_that_only_a_controller_writes_are_not_to_be_set() -> None:
+    config = (
+        ", config: [{opaque: {driver: compute-domain.nvidia.com, parameters: "
+        "{apiVersion: resource.nvidia.com/v1beta1, kind: ComputeDomainChannelConfig}}}]"
+    )
+    text = template("one", exactly("channel", "compute-domain-default-channel.nvidia.com"), config)
+    [output] = [line for line in on(text, lab=H100) if "domainID" in line]
+    assert "fix: declare a ComputeDomain; the controller makes this template with its id" in output
+
+
+def test_devices_whose_type_is_unknown_are_counted_without_it() -> None:
+    igpu = {"driver": "gpu.intel.com", "name": "igpu", "count": 1, "attributes": {"model": "Iris Xe"}}
+    lab = cluster("cpu-16", drivers={"intel": {"version": "0.11.0"}}, devices=[igpu])
+    [output] = on(template("one", exactly("gpu", "gpu.intel.com", ", count: 2")), lab=lab)
+    assert "requests 2 devices of one node, where at most 1 in pool gpus match" in output

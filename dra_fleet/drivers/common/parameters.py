@@ -49,7 +49,7 @@ class ParameterField(Fact):
     `gates`: per allowed value the driver's feature gate that it needs. `least` and `most`: bounds of a
     number or quantity. `requires_field`: `field=value` that is required with it; `not_with`: a field that is
     not allowed with it. `unless`: `field=value` of its section with which it is not required. `since`: the
-    first chart version.
+    first chart version. `instead`: the fix for a value that a controller writes.
     """
 
     name: str
@@ -63,6 +63,7 @@ class ParameterField(Fact):
     requires_field: str | None = None
     not_with: str | None = None
     since: str | None = None
+    instead: str | None = None
 
 
 class ParameterKind(Entry):
@@ -328,7 +329,9 @@ def _fields(kind: ParameterKind, parameters: Mapping[str, Any], installed: Insta
         if value is None:
             needed = field.required and not _is_excused(field, section, parameters)
             if needed and (not section or isinstance(_at(parameters, section), Mapping)):
-                found.append(Refusal(path=field.name, what="is required", fix=f"set {field.name}"))
+                found.append(
+                    Refusal(path=field.name, what="is required", fix=field.instead or f"set {field.name}")
+                )
             continue
         problem = _problem(field, value, parameters, installed)
         found += [problem] if problem is not None else _gate(field, value, version, gates)

@@ -41,6 +41,8 @@ class Intel(Driver):
                 programs=re.compile(r"(^|[\s/])(intel-gpu-plugin|gpu_device_plugin)(?![\w-])"),
                 source="https://github.com/intel/helm-charts/tree/main/charts/gpu-device-plugin",
                 date="2026-11-25",
+                # https://github.com/intel/intel-device-plugins-for-kubernetes/blob/main/cmd/gpu_plugin/README.md
+                limits=re.compile(r"gpu\.intel\.com/(i915|xe)(_monitoring)?"),
             ),
         ),
     )

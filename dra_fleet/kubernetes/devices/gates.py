@@ -63,6 +63,8 @@ _REFUSED = ("DRAListTypeAttributes",)
 
 Source: https://github.com/kubernetes/kubernetes/blob/v1.36.3/pkg/apis/resource/validation/validation.go
 """
+_FOLLOWED = {"DRADerivedAttributes": "field and the constraints that name its attribute"}
+"""The parts to remove, by gate: without the field, no device meets these constraints."""
 _Step = tuple[str, bool]
 """A key, and whether what follows it in a path is meant of each item below it."""
 
@@ -78,7 +80,7 @@ class Dropped(Struct, frozen=True, kw_only=True):
         """Return the dropped field as an error, with the gate and the minor that has it on."""
         gate = kubernetes_facts().gate(self.gate)
         is_refused = self.gate in _REFUSED
-        part = "attribute" if is_refused else "field"
+        part = "attribute" if is_refused else _FOLLOWED.get(self.gate, "field")
         if gate.stages.get(self.minor) == "absent":
             first = next(minor for minor, stage in gate.stages.items() if stage != "absent")
             return Problem(
@@ -94,7 +96,7 @@ class Dropped(Struct, frozen=True, kw_only=True):
             if is_refused
             else "drops this field silently"
         )
-        without = f"leave the {part} out"
+        without = f"omit the {part}"
         return Problem(
             path=self.path,
             what=f"Kubernetes {self.minor} {effect}: feature gate {self.gate} is off there; {since}",

@@ -7,7 +7,7 @@ from policies.rules.claim import LABEL
 from tests.policies.rules._building import breaking, passes
 
 DROPPED_FIELDS_GROUP = "kubernetes:resource.k8s.io/v1"
-DROPPED_FIELDS_FIX = "run the cluster at 1.36 or newer, or leave the field out"
+DROPPED_FIELDS_FIX = "run the cluster at 1.36 or newer, or omit the field"
 
 
 def cluster(kubernetes: object) -> Declared:
