@@ -12,7 +12,7 @@ from msgspec import Struct, field
 from dra_fleet.check.pods import containers, is_claim_field, names_extended, pods_of, taken
 from dra_fleet.check.references import is_companion
 from dra_fleet.check.resources import DEVICE_KINDS, GROUP, RENDER, TEMPLATE, at, mapping, resources, sequence
-from dra_fleet.core.findings.errors import choices, mistyped, nearest
+from dra_fleet.core.findings.errors import DROPPED_FIELD, choices, mistyped, nearest
 from dra_fleet.core.findings.finding import FileFinding
 from dra_fleet.core.yaml_text import Document, read_each
 from dra_fleet.drivers.common.values import merged
@@ -259,7 +259,7 @@ def _check_taint_rule(item: FileObject) -> None:
                 *path,
                 unknown,
                 rule="object-refused",
-                what="unknown field; a server refuses it or drops it silently",
+                what=DROPPED_FIELD,
                 got=unknown,
                 allowed=", ".join(allowed),
                 fix="" if unknown in others else mistyped(unknown, allowed),

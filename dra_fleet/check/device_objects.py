@@ -8,7 +8,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from dra_fleet.check.resources import GROUP, at, has_marks, mapping, sequence
-from dra_fleet.core.findings.errors import MISSING_FIELD, UNKNOWN_FIELD, mistyped, nearest
+from dra_fleet.core.findings.errors import DROPPED_FIELD, MISSING_FIELD, UNKNOWN_FIELD, mistyped, nearest
 from dra_fleet.kubernetes.devices.base import copied
 from dra_fleet.kubernetes.devices.validate import API_VERSION, validate_object
 
@@ -261,7 +261,7 @@ _OF_DEVICES: Final = ("requests", "constraints", "config")
 
 
 def _report(resource: FileObject, problem: Problem) -> None:
-    what = problem.what.replace(UNKNOWN_FIELD, f"{UNKNOWN_FIELD}; a server refuses it or drops it silently")
+    what = problem.what.replace(UNKNOWN_FIELD, DROPPED_FIELD)
     request, exactly, rest = problem.path.partition(".exactly.")
     dotted = f"{request}.{rest}" if exactly and not _has(resource, f"{request}.exactly") else problem.path
     fix = problem.fix or (_moved(resource, dotted) if problem.what == UNKNOWN_FIELD else "")

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from dra_fleet import drivers
 from dra_fleet.check.resources import at, mapping, sequence
-from dra_fleet.core.findings.errors import choices, mistyped
+from dra_fleet.core.findings.errors import DROPPED_FIELD, choices, mistyped
 from dra_fleet.kubernetes.devices.names import dns_label
 from dra_fleet.kubernetes.pod_templates import VIRTUAL_MACHINES, has_pod_templates, places, pod_templates
 
@@ -169,7 +169,7 @@ def check_claims(pod: Pod, references: References) -> None:
             pod.resource.subject.error(
                 *(*pod.path, key),
                 rule="claim-entry",
-                what="unknown field; a server refuses it or drops it silently",
+                what=DROPPED_FIELD,
                 fix=f"list the claims under resourceClaims, each with name and {NAMED_CLAIM} or {_TEMPLATE}",
             )
     for index, item in enumerate(sequence(pod.spec.get("resourceClaims"))):
@@ -311,7 +311,7 @@ def _check_entry(pod: Pod, path: Path, item: Mapping[str, Any], names: set[str])
             *path,
             key,
             rule="claim-entry",
-            what="unknown field; a server refuses it or drops it silently",
+            what=DROPPED_FIELD,
             allowed=f"name, {NAMED_CLAIM}, {_TEMPLATE}",
             fix=_OF_CLASS if key in _CLASSES else mistyped(key, ["name", NAMED_CLAIM, _TEMPLATE]),
         )
@@ -380,7 +380,7 @@ def _check_taken(pod: Pod, names: set[str], references: References) -> set[str]:
             subject.error(
                 *where,
                 rule="container-claim",
-                what="unknown field; a server refuses it or drops it silently",
+                what=DROPPED_FIELD,
                 fix="write claimName and requestName directly under the device",
             )
         if (holder, name, request) in seen or (holder, name, "") in seen:

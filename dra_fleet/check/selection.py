@@ -15,6 +15,7 @@ from dra_fleet.check.extended_resources import report_unknown_class
 from dra_fleet.check.resources import Key, at, mapping
 from dra_fleet.check.selectors import (
     FOREIGN,
+    STANDARD,
     Checked,
     Programs,
     check,
@@ -50,8 +51,6 @@ if TYPE_CHECKING:
         ) -> None: ...
 
 
-_SHARED: Final = "resource.kubernetes.io"
-"""Domain of attributes that drivers of all vendors publish."""
 _HELM_RELEASE: Final = "meta.helm.sh/release-name"
 """Helm writes this annotation: https://github.com/helm/helm/blob/v3.19.0/pkg/action/validate.go."""
 
@@ -495,7 +494,7 @@ def _named(programs: Sequence[Program]) -> set[str]:
 def _domains(programs: Sequence[Program]) -> list[str]:
     """Return the domains, except the shared one, of the attributes that selectors read."""
     names = {read.domain for program in programs for read in program.lookups}
-    return sorted(name for name in names if name and "/" not in name and name != _SHARED)
+    return sorted(name for name in names if name and "/" not in name and name != STANDARD)
 
 
 def _is_written_by_helm(resource: FileObject) -> bool:

@@ -26,6 +26,7 @@ class ExpectedError(Exception):
 
 MISSING_FIELD: Final = "is required"
 UNKNOWN_FIELD: Final = "unknown field"
+DROPPED_FIELD: Final = f"{UNKNOWN_FIELD}; a server refuses it or drops it silently"
 _PYDANTICS: Final = {"missing": MISSING_FIELD, "extra_forbidden": UNKNOWN_FIELD}
 TYPE_NAMES: Final = {
     "string_type": "a string",
