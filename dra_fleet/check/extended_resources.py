@@ -5,7 +5,6 @@ Source: https://kubernetes.io/docs/concepts/scheduling-eviction/dynamic-resource
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -14,6 +13,7 @@ from dra_fleet import drivers
 from dra_fleet.check.pods import containers
 from dra_fleet.check.resources import at, mapping
 from dra_fleet.core.findings.errors import choices, mistyped, nearest
+from dra_fleet.drivers.operators import unserved
 from dra_fleet.kubernetes.cel import asked
 from dra_fleet.kubernetes.minors import is_on, on_from
 
@@ -69,13 +69,6 @@ IMPLICIT = "deviceclass.resource.kubernetes.io/"
 """Prefix that makes an extended resource of the name of any class."""
 
 _GATE = "DRAExtendedResource"
-
-_UNSERVED = re.compile(r"amd\.com/(gpu|[a-z]px_nps\d+)|(gpu\.)?intel\.com/.+|aws\.amazon\.com/neuron.*")
-"""Extended resources of vendors' device plugins without a DRA driver here.
-
-AMD's network cards (amd.com/nic, amd.com/vnic) have another plugin, which a stack does not describe.
-Source: https://github.com/ROCm/k8s-device-plugin/blob/master/docs/user-guide/configuration.md.
-"""
 
 
 class ExtendedResourceRequest(Struct, frozen=True, kw_only=True):
@@ -274,17 +267,18 @@ class ExtendedResources:
 
 
 def _is_of_other_plugin(name: str, driver: Driver) -> bool:
-    patterns = (other.limits for other in driver.resources.other_plugins)
-    return any(pattern is not None and pattern.fullmatch(name) for pattern in patterns)
+    return any(other.limits.fullmatch(name) for other in driver.resources.other_plugins)
 
 
 def _is_advertised(name: str) -> bool:
-    limits = (plugin.limits for one in drivers.known() if (plugin := one.resources.device_plugin) is not None)
-    return (
-        any(name == one.extended_resource for one in drivers.known())
-        or any(limit.fullmatch(name) for limit in limits)
-        or _UNSERVED.fullmatch(name) is not None
-    )
+    """Return True if a device plugin for the devices of a known or unserved driver advertises a resource."""
+    for one in drivers.known():
+        plugin = one.resources.device_plugin
+        if name == one.extended_resource or (plugin is not None and plugin.limits.fullmatch(name)):
+            return True
+        if _is_of_other_plugin(name, one):
+            return True
+    return any(one.limits.fullmatch(name) for one in unserved().values())
 
 
 def _check_pair(pod: Pod, where: Path, limit: object, request: object) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -9,6 +10,7 @@ from msgspec import Struct
 
 from dra_fleet import drivers
 from dra_fleet.core.facts import Entry, by_name, read
+from dra_fleet.drivers.resources import NO_NAME
 
 if TYPE_CHECKING:
     from dra_fleet.model.hardware import Machine
@@ -23,6 +25,7 @@ class UnservedDriver(Entry):
         repository: URL of the chart's repository; empty for a registry.
         plugin: Chart value that contains the placement of the plugin's pods, if it is not kubeletPlugin.
         values: Required values, as YAML; may be empty.
+        limits: Finds the names of the extended resources that its vendor's device plugin advertises.
         why: The unknown facts, a sentence without its period.
     """
 
@@ -32,6 +35,7 @@ class UnservedDriver(Entry):
     repository: str = ""
     plugin: str = ""
     values: str = ""
+    limits: re.Pattern[str] = NO_NAME
     why: str
 
     @property

@@ -73,7 +73,7 @@ class OtherPlugin(Struct, frozen=True, kw_only=True):
     programs: re.Pattern[str]
     source: str
     date: str
-    limits: re.Pattern[str] | None = None
+    limits: re.Pattern[str] = NO_NAME
 
 
 class Operator(Struct, frozen=True, kw_only=True):

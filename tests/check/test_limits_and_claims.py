@@ -1,3 +1,5 @@
+import pytest
+
 from dra_fleet.check import ManifestFile, ValuesFile
 from tests.check.check_helpers import check, cluster, on, plan_on
 from tests.drivers.nvidia.test_compute_domains import domain
@@ -101,7 +103,20 @@ def test_a_template_of_no_domain_is_unknown() -> None:
 def test_intel_s_plugin_is_not_proposed_beside_its_driver() -> None:
     igpu = {"driver": "gpu.intel.com", "name": "igpu", "count": 1, "attributes": {"model": "Iris Xe"}}
     lab = cluster("cpu-16", drivers={"intel": {"version": "0.11.0"}}, devices=[igpu])
-    for name in ("gpu.intel.com/i915", "gpu.intel.com/xe", "intel.com/other"):
+    for name in ("gpu.intel.com/i915", "gpu.intel.com/xe", "intel.com/gpu"):
         [output] = on(limited(1, name), lab=lab)
         assert "asks a device plugin, and the pools of this stack publish their devices by DRA only" in output
         assert "fix: use resources.claims with a claim of the pod" in output
+
+
+def test_resources_of_other_devices_of_a_vendor_are_not_judged() -> None:
+    for name in ("intel.com/sgx", "qat.intel.com/generic", "amd.com/nic", "example.com/fpga"):
+        assert on(limited(1, name), lab=cluster("cpu-16")) == []
+
+
+@pytest.mark.parametrize(
+    "name", ["amd.com/gpu", "amd.com/cpx_nps4", "gpu.intel.com/xe", "aws.amazon.com/neuron"]
+)
+def test_devices_that_no_pool_has_are_reported_by_the_names_of_their_device_plugins(name: str) -> None:
+    [output] = on(limited(1, name), lab=cluster("cpu-16"))
+    assert "requests a resource of an unknown device plugin: no pool is known to offer it" in output

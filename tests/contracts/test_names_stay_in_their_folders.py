@@ -43,7 +43,6 @@ DOMAINS = re.compile(
 """Finds vendors' domains, also in a regular expression without its backslashes: `(amd|intel).com`."""
 LINK = re.compile(r"https?://\S+")
 ALLOWED_DOMAINS = {
-    "dra_fleet/check/extended_resources.py": "vendors whose devices no driver here publishes",
     "dra_fleet/kubernetes/devices/device_class.py": "an example in a fix",
     "dra_fleet/policy/reading/custom_types.py": "groups of custom types, which no cloud or driver reads",
     "dra_fleet/policy/reading/unread.py": "clouds' resources as objects of a cluster, which no cloud reads",

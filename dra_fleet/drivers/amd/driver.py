@@ -109,6 +109,9 @@ class Amd(Driver):
                 ),
                 source="https://github.com/ROCm/k8s-device-plugin/blob/master/docs/index.md",
                 date="2026-11-25",
+                # https://github.com/ROCm/k8s-device-plugin/blob/master/docs/user-guide/configuration.md
+                # Network cards (amd.com/nic, amd.com/vnic) have another plugin.
+                limits=re.compile(r"amd\.com/(gpu|[a-z]px_nps\d+)"),
             ),
         ),
     )

@@ -42,7 +42,7 @@ class Intel(Driver):
                 source="https://github.com/intel/helm-charts/tree/main/charts/gpu-device-plugin",
                 date="2026-11-25",
                 # https://github.com/intel/intel-device-plugins-for-kubernetes/blob/main/cmd/gpu_plugin/README.md
-                limits=re.compile(r"gpu\.intel\.com/(i915|xe)(_monitoring)?"),
+                limits=re.compile(r"gpu\.intel\.com/.+"),
             ),
         ),
     )
