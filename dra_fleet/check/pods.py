@@ -35,6 +35,11 @@ _OF_NETWORKS = re.compile(
     r"(?i)net|nic|rdma|roce|efa|vlan|sriov|vf|infiniband|\bi[bp]\b|cni|ipam|eth|interface"
 )
 """Names of claims for network devices, which a driver gives to the whole pod."""
+_MODEL = "model"
+"""Field with the one container of a pod, beside the fields of the pod's spec.
+
+Source: https://kserve.github.io/website/docs/reference/crd-api#predictorspec.
+"""
 
 
 _RELEASE = re.compile(r"helm\.toolkit\.fluxcd\.io/\w+")
@@ -114,7 +119,8 @@ def _pods_of_release(resource: FileObject) -> Iterator[Pod]:
 def _embedded(value: object, path: Path, *, is_in_container: bool = False) -> Iterator[Path]:
     """Yield the paths of pod specs in a value: mappings with `resourceClaims` and containers.
 
-    Containers with an image that request extended resources are enough; policies on pods have none.
+    Containers that request extended resources are enough if they have an image, which policies on pods lack,
+    or are the model of a predictor.
 
     `is_in_container`: the mapping around the value has `resources.claims`, as a service of Dynamo does.
     """
@@ -137,7 +143,8 @@ def _lists_claims(container: object) -> bool:
 
 
 def _has_extended_resources(spec: Mapping[str, Any]) -> bool:
-    return any(names_extended(item) and "image" in mapping(item) for item in sequence(spec.get("containers")))
+    listed = (item for item in sequence(spec.get("containers")) if "image" in mapping(item))
+    return any(map(names_extended, (*listed, spec.get(_MODEL))))
 
 
 def names_extended(container: object) -> bool:
@@ -148,7 +155,9 @@ def names_extended(container: object) -> bool:
 
 def _main_container(spec: Mapping[str, Any]) -> Iterator[str]:
     """Yield the field of a pod's main container in systems that name it: `model`, `mainContainer`."""
-    yield from (key for key, item in spec.items() if _lists_claims(item))
+    for key, item in spec.items():
+        if _lists_claims(item) or (key == _MODEL and names_extended(item)):
+            yield key
 
 
 def _pod_at(resource: FileObject, path: Path) -> Pod:

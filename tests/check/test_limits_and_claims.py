@@ -120,3 +120,12 @@ def test_resources_of_other_devices_of_a_vendor_are_not_judged() -> None:
 def test_devices_that_no_pool_has_are_reported_by_the_names_of_their_device_plugins(name: str) -> None:
     [output] = on(limited(1, name), lab=cluster("cpu-16"))
     assert "requests a resource of an unknown device plugin: no pool is known to offer it" in output
+
+
+def test_limits_of_the_model_of_a_predictor_are_checked() -> None:
+    text = (
+        "apiVersion: serving.kserve.io/v1beta1\nkind: InferenceService\nmetadata: {name: llm}\n"
+        "spec: {predictor: {model: {resources: {limits: {nvidia.com/gpu: 9}}}}}\n"
+    )
+    [output] = on(text, lab=cluster("hgx-h100-8", advertise="device-plugin"))
+    assert "spec.predictor.model.resources.limits.nvidia.com/gpu: requests 9 devices" in output
