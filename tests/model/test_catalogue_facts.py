@@ -138,9 +138,10 @@ def test_a_chart_version_is_exact_and_its_keys_are_leaves(driver: DriverFacts, v
 def test_the_defaults_that_changed_with_chart_0_4_are_those_of_each_version() -> None:
     versions = {entry.version: entry for entry in DRIVER.facts.versions}
     old = [name for name, entry in versions.items() if entry.controller_needs_control_plane]
-    assert old == ["25.3.2", "25.8.1", "25.12.0"]
+    assert old == ["25.3.2", "25.8.0", "25.8.1", "25.12.0"]
     assert all(bool(entry.plugin_tolerations) is (name not in old) for name, entry in versions.items())
-    assert [name for name, entry in versions.items() if not entry.extended_resources] == ["25.3.2", "25.8.1"]
+    unnamed = [name for name, entry in versions.items() if not entry.extended_resources]
+    assert unnamed == ["25.3.2", "25.8.0", "25.8.1"]
     for entry in versions.values():
         assert set(entry.extended_resources.values()) <= set(entry.classes)
 

@@ -61,7 +61,7 @@ def check_aks_values(
     if served and release.version.startswith(_NEEDS_PCIE_ROOT):
         findings.warnings.append(
             f"cluster {at[1]}: chart {release.version} was seen to crash on Azure machines, which do not "
-            "show the PCIe root of a GPU as it expects (issue 575 of the driver); use 25.8.1 or later"
+            "show the PCIe root of a GPU as it expects (issue 575 of the driver); use 25.8.0 or later"
         )
     gates = driver.facts.checked_version(release.version)
     default = gates.feature_gates.get("IMEXDaemonsWithDNSNames", False) if gates else False

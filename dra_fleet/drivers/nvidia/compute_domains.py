@@ -304,7 +304,7 @@ def _check_driver(
             what=f"is unknown to version {release.version} of the driver",
             got="All",
             allowed="Single",
-            fix="use version 25.8.1 or later, or remove channels",
+            fix="use version 25.8.0 or later, or remove channels",
         )
 
 
@@ -377,5 +377,5 @@ def _on(running: Installed, spec: Mapping[str, Any]) -> list[Refusal]:
         found.append(Refusal(path=_NODES, what=what, got="0", allowed="1 or more", fix=fix))
     if "allocationMode" in (spec.get("channel") or {}) and not knows_modes(version):
         what = f"is not a field of ComputeDomains in chart {version}"
-        found.append(Refusal(path="spec.channel.allocationMode", what=what, fix="use chart 25.8.1 or later"))
+        found.append(Refusal(path="spec.channel.allocationMode", what=what, fix="use chart 25.8.0 or later"))
     return found

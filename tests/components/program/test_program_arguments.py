@@ -131,7 +131,7 @@ CASES: dict[str, tuple[Callable[[], object], str]] = {
     "unknown version of a driver": case(
         lambda: dra.NvidiaDriver("nvidia", cluster=lab(), version="0.99"),
         "NvidiaDriver nvidia: version is not a version of the nvidia driver's chart; got: 0.99; ",
-        "allowed: 0.4.0, 0.4.1, 0.5.0, 0.5.1, 25.12.0, 25.3.2, 25.8.1",
+        "allowed: 0.4.0, 0.4.1, 0.5.0, 0.5.1, 25.12.0, 25.3.2, 25.8.0, 25.8.1",
     ),
     "stack file's word in a request": case(
         lambda: template(requests={"gpu": {"class": "gpu.nvidia.com"}}),

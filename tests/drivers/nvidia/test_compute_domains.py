@@ -99,7 +99,7 @@ def test_an_old_driver_knows_one_channel_only() -> None:
     fleet["computeDomains"]["pretrain"].update(numNodes=2, channels="All")
     assert refused(fleet)["computeDomains.pretrain.channels"] == (
         f"is unknown to version {OLD} of the driver\n  got: All\n  allowed: Single\n"
-        "  fix: use version 25.8.1 or later, or remove channels"
+        "  fix: use version 25.8.0 or later, or remove channels"
     )
     fleet["computeDomains"]["pretrain"]["channels"] = "Single"
     cluster(fleet)["gpuOperator"] = {"version": "v25.10.0"}
