@@ -109,7 +109,7 @@ def test_intel_s_plugin_is_not_proposed_beside_its_driver() -> None:
         assert "fix: use resources.claims with a claim of the pod" in output
 
 
-def test_resources_of_other_devices_of_a_vendor_are_not_judged() -> None:
+def test_resources_of_other_devices_of_a_vendor_are_not_reported() -> None:
     for name in ("intel.com/sgx", "qat.intel.com/generic", "amd.com/nic", "example.com/fpga"):
         assert on(limited(1, name), lab=cluster("cpu-16")) == []
 
