@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.syntax_trees import tree_of
+
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "troubleshooting.md"
 PROGRAM = ("dra_fleet", "components", "stacks", "policies")
@@ -35,7 +37,7 @@ def texts(tree: ast.AST) -> Iterator[str]:
 def said() -> str:
     """All texts of the program, one in a line."""
     files = (file for folder in PROGRAM for file in sorted((ROOT / folder).rglob("*.py")))
-    found = (text for file in files for text in texts(ast.parse(file.read_text(encoding="utf-8"))))
+    found = (text for file in files for text in texts(tree_of(file.read_text(encoding="utf-8"))))
     return "\n".join(" ".join(text.split()) for text in found)
 
 

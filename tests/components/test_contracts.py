@@ -14,6 +14,7 @@ from components.clouds import resolve
 from components.clouds.platform import ClusterArgs, Platform
 from components.provider import FleetComponent
 from dra_fleet import clouds
+from tests.syntax_trees import tree_of
 
 FOLDER = Path(components.__file__).parent
 SHARED = {Platform}
@@ -110,7 +111,7 @@ def test_public_outputs_are_published_last(cluster: type[Platform]) -> None:
 
 def test_no_component_reads_configuration_or_the_environment() -> None:
     for path in FOLDER.rglob("*.py"):
-        read = [node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Attribute)]
+        read = [node for node in ast.walk(tree_of(path.read_text())) if isinstance(node, ast.Attribute)]
         assert {"pulumi.Config", "os.environ"} & {ast.unparse(node) for node in read} == set(), path
 
 
@@ -121,7 +122,7 @@ def test_children_get_their_parents_options() -> None:
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "exports.md").read_text(encoding="utf-8")
-MODULE = ast.parse((ROOT / "components" / "fleet.py").read_text(encoding="utf-8"))
+MODULE = tree_of((ROOT / "components" / "fleet.py").read_text(encoding="utf-8"))
 
 
 def named(table: str) -> list[str]:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from dra_fleet import clouds
+from tests.syntax_trees import tree_of
 
 PROJECT = Path(__file__).resolve().parents[2]
 CONTRACTS = tomllib.loads((PROJECT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"][
@@ -124,7 +125,7 @@ def test_no_module_of_the_program_is_imported_by_a_string() -> None:
         path.relative_to(PROJECT).as_posix()
         for folder in PROGRAM
         for path in (PROJECT / folder).rglob("*.py")
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        for node in ast.walk(tree_of(path.read_text(encoding="utf-8")))
         if isinstance(node, ast.Call) and called(node.func) in BY_STRING
     }
     assert found == set(ALLOWED)

@@ -11,6 +11,7 @@ from dra_fleet.kubernetes.minors import kubernetes_facts
 from dra_fleet.proof.allocator import Allocation, CandidateNode, allocate
 from dra_fleet.rehearsal.tools import recipes
 from tests.proof.proof_helpers import fleet, pool, proved
+from tests.syntax_trees import tree_of
 
 PAGE = ROOT / "CONTRIBUTING.md"
 MINORS = tuple(entry.minor for entry in kubernetes_facts().minors)
@@ -46,7 +47,7 @@ def texts(file: Path) -> list[str]:
     source = file.read_text("utf-8")
     if not any(minor in source for minor in MINORS):
         return []  # most files; a syntax tree takes long
-    tree = ast.parse(source)
+    tree = tree_of(source)
     documenting = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
     return [
         node.value

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from dra_fleet import clouds, drivers
+from tests.syntax_trees import tree_of
 
 PROJECT = Path(__file__).resolve().parents[2]
 PROGRAM = ("dra_fleet", "components", "stacks", "policies", "__main__.py")
@@ -86,7 +87,7 @@ def domains_in(strings: Strings) -> Strings:
 
 def strings_in(source: str) -> Strings:
     """Line and text of every string in a module that is not a docstring."""
-    nodes = list(ast.walk(ast.parse(source)))
+    nodes = list(ast.walk(tree_of(source)))
     docstrings = {
         id(statement.value)
         for node in nodes

@@ -10,6 +10,7 @@ import pytest
 from packaging.requirements import Requirement
 
 from tests.package.building import PROJECT
+from tests.syntax_trees import tree_of
 
 RULES_FOLDER = frozenset({"dra_fleet", "components", "stacks", "policies"})
 CORE = ("settings", "plan", "proof", "checking", "clouds", "drivers", "model", "cel", "kubernetes", "facts")
@@ -59,7 +60,7 @@ def imported(folder: Path, *, simulations: bool) -> frozenset[str]:
         name
         for file in folder.rglob("*.py")
         if simulations or "simulation" not in file.parts
-        for name in imports(ast.parse(file.read_text("utf-8")))
+        for name in imports(tree_of(file.read_text("utf-8")))
     )
 
 
