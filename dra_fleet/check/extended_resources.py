@@ -210,12 +210,7 @@ class ExtendedResources:
         if name in self._by_plugin:
             return ""
         domain = name.partition("/")[0]
-        advertisers = [
-            item
-            for item in self._cluster.drivers
-            if item.driver.extended_resource.startswith(f"{domain}/")
-            or _is_of_other_plugin(name, item.driver)
-        ]
+        advertisers = [item for item in self._cluster.drivers if _advertises(item.driver, name)]
         plugins = any(other.startswith(f"{domain}/") for other in self._by_plugin)
         if name.startswith(IMPLICIT):
             what = f"is answered from Kubernetes {on_from(_GATE)} on, and this cluster runs {self._minor}"
@@ -266,19 +261,18 @@ class ExtendedResources:
             )
 
 
-def _is_of_other_plugin(name: str, driver: Driver) -> bool:
-    return any(other.limits.fullmatch(name) for other in driver.resources.other_plugins)
+def _advertises(driver: Driver, name: str) -> bool:
+    """Return True if a device plugin for a driver's devices advertises a resource."""
+    plugin, others = driver.resources.device_plugin, driver.resources.other_plugins
+    plugins = others if plugin is None else (plugin, *others)
+    return name == driver.extended_resource or any(one.limits.fullmatch(name) for one in plugins)
 
 
 def _is_advertised(name: str) -> bool:
     """Return True if a device plugin for the devices of a known or unserved driver advertises a resource."""
-    for one in drivers.known():
-        plugin = one.resources.device_plugin
-        if name == one.extended_resource or (plugin is not None and plugin.limits.fullmatch(name)):
-            return True
-        if _is_of_other_plugin(name, one):
-            return True
-    return any(one.limits.fullmatch(name) for one in unserved().values())
+    return any(_advertises(one, name) for one in drivers.known()) or any(
+        one.limits.fullmatch(name) for one in unserved().values()
+    )
 
 
 def _check_pair(pod: Pod, where: Path, limit: object, request: object) -> None:

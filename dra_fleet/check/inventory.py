@@ -182,13 +182,14 @@ def clusters(plan: FleetPlan, named: Collection[str] = ()) -> tuple[ClusterInven
 
 def _fleet_device(pool: str, device: NodeDevice, driver: Installed | None) -> FleetDevice:
     attributes: Mapping[str, Any] = device.seen["attributes"]
-    kind = attributes.get("type", {}).get("string", "")
+    written = attributes.get("type", {}).get("string", "")
+    kind = "" if written is UNKNOWN else str(written)
     optional = _optional(driver, kind) if driver is not None else frozenset[str]()
     bare = {key: value for key, value in attributes.items() if key not in optional}
     return FleetDevice(
         pool=pool,
         name=device.name,
-        type="" if kind is UNKNOWN else str(kind),
+        type=kind,
         cel=CelDevice.of(device.seen, device.driver),
         bare=CelDevice.of({**device.seen, "attributes": bare}, device.driver),
         published=device.seen,
