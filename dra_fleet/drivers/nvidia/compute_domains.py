@@ -220,10 +220,9 @@ def is_multi_node(pool: PoolPlan) -> bool:
 def knows_modes(version: str) -> bool:
     """Return True if a version's ComputeDomain has `channel.allocationMode`."""
     facts = nvidia_facts.driver()
-    order = [entry.version for entry in facts.versions]
     (kind,) = (item for item in facts.parameters or () if item.kind == "ComputeDomainChannelConfig")
     (field,) = (item for item in kind.fields if item.name == "allocationMode")
-    return field.since is None or order.index(version) >= order.index(field.since)
+    return field.since is None or not facts.is_older(version, field.since)
 
 
 def nvidia_release(releases: Sequence[ReleasePlan]) -> ReleasePlan | None:
@@ -365,8 +364,7 @@ def _on(running: Installed, spec: Mapping[str, Any]) -> list[Refusal]:
         return [Refusal(what=what, fix=f"set {ENABLED}: true in the values of the nvidia driver")]
     found: list[Refusal] = []
     version, nodes = running.version.version, spec.get("numNodes")
-    order = [entry.version for entry in nvidia_facts.driver().versions]
-    if nodes is None and order.index(version) < order.index(_NODES_OPTIONAL_SINCE):
+    if nodes is None and nvidia_facts.driver().is_older(version, _NODES_OPTIONAL_SINCE):
         what = f"is required by chart {version}"
         found.append(Refusal(path=_NODES, what=what, fix="numNodes: 0"))
     elif not nodes and not running.gates.get(DNS_NAMES, False):

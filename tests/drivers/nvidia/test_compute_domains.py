@@ -106,6 +106,17 @@ def test_an_old_driver_knows_one_channel_only() -> None:
     assert planned(fleet).clusters[0].compute_domains[0].allocation_mode is None
 
 
+@pytest.mark.parametrize(("version", "mode"), [("25.5.0", None), ("25.9.0", "All"), ("0.5.7", "All")])
+def test_a_version_between_known_ones_has_the_modes_of_the_one_before_it(
+    version: str, mode: str | None
+) -> None:
+    fleet = domain()
+    cluster(fleet)["drivers"]["nvidia"]["version"] = version
+    cluster(fleet)["gpuOperator"] = {"version": "v25.10.0"}
+    fleet["computeDomains"]["pretrain"].update(numNodes=2, channels=mode or "Single")
+    assert planned(fleet).clusters[0].compute_domains[0].allocation_mode == mode
+
+
 def test_two_pools_are_two_fabrics() -> None:
     fleet = second_pool(domain())
     assert refused(fleet) == {
